@@ -88,9 +88,7 @@ class OperationView(ViewSetMixin, APIView):
         bearer = self.bearer = bearer_of(headers.get("HTTP_AUTHORIZATION", ""), CartBearer)
         request.user = bearer  # type: ignore[assignment] # the stubs know only Django's users
         if self.operation:
-            bearer.check_scope(self.operation.scopes)
-            if self.operation.required_scope:
-                bearer.check_scope((self.operation.required_scope,))
+            bearer.check_scope(self.operation.scopes, needs_all=self.operation.needs_all_scopes)
         check_guids(kwargs)
         bearer.check_profile(kwargs.get("profile_key"))
         self.caller = bearer.sub, bearer.profile_key

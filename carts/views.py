@@ -110,8 +110,8 @@ class ChangesViewSet(OperationView):
             "a cart in the order of its versions."
         ),
         message="The changes were found.",
-        scopes=("Cart.Read",),
-        required_scope=settings.ANY_PROFILE_SCOPE,
+        scopes=("Cart.Read", settings.ANY_PROFILE_SCOPE),
+        needs_all_scopes=True,
         data="ChangesPage",
         query_parameters=CHANGES_PARAMETERS,
         errors=(InvalidParameter, UnknownParameter),
@@ -231,7 +231,8 @@ class CartViewSet(OperationView):
         name="Move Cart",
         description="Gives an open cart to another customer, as it is: when a guest signs in.",
         message="The cart was moved.",
-        required_scope=settings.ANY_PROFILE_SCOPE,
+        scopes=("Cart.Write", settings.ANY_PROFILE_SCOPE),
+        needs_all_scopes=True,
         body=serializers.MoveCartSerializer(),
         errors=CART_ERRORS,
     )

@@ -206,10 +206,10 @@ class InvalidToken(ApiError):
 
 class InsufficientScope(ApiError):
     status = 403
-    text = "The token must carry %(either)s."
+    text = "The token must carry %(named)s."
     facts = ("scopes",)
-    meaning = "The token does not carry a scope that the operation takes."
-    remedy = "Get a token with the scope that WWW-Authenticate names."
+    meaning = "The token does not carry a scope that the operation takes, or not all that it needs."
+    remedy = "Get a token with the scopes that WWW-Authenticate names."
 
 
 class MoreProblems(ApiError):

@@ -95,15 +95,13 @@ class DocumentGenerator(SchemaGenerator):
         text = f"{origin} {declared.description}"
         if queried or getattr(declared.body, "refuses_unknown", False):
             text += f" A {'member' if declared.body else 'parameter'} of another name is an error."
+        together = [declared.scopes] if declared.needs_all_scopes else zip(declared.scopes)
         described: JsonDict = {
             "operationId": camel_case(declared.name.lower().replace(" ", "_")),
             "summary": declared.name,
             "description": text,
             "x-beta" if declared.specified else "x-extension": True,
-            "security": [
-                {"bearer": [scope, declared.required_scope] if declared.required_scope else [scope]}
-                for scope in declared.scopes
-            ],
+            "security": [{"bearer": [*one]} for one in together],
             "parameters": [
                 {"name": name, **parameter, "schema": parameter["schema"] | defaults.get(name, {})}
                 for name, parameter in self.parameters.items()

@@ -16,7 +16,7 @@ CLOSED_ON = datetime(2026, 1, 31, 18, 30, 0, 123456, UTC)
 COMMON_ERRORS = (
     request_errors.NotAuthenticated(),
     request_errors.InvalidToken(),
-    request_errors.InsufficientScope(either="Cart.Write", scopes=["Cart.Write"]),
+    request_errors.InsufficientScope(named="Cart.Write", scopes=["Cart.Write"]),
     request_errors.Throttled(),
     request_errors.InternalError(),
     request_errors.Unavailable(),

@@ -17,17 +17,17 @@ OPERATIONS: list["Operation"] = []
 class Operation:
     """The declaration of an operation.
 
-    A token needs one of the `scopes`, the last of which a 403 asks for, and the `required_scope` if
-    there is one. `body` is a serializer, and `data` names the schema of the answer's data. Headers
-    and `errors` leave out what every operation has. `specified` says that the specification has the
-    operation.
+    A token needs one of the `scopes`, the last of which a 403 asks for, or all of them if it
+    `needs_all_scopes`. `body` is a serializer, and `data` names the schema of the answer's data.
+    Headers and `errors` leave out what every operation has. `specified` says that the specification
+    has the operation.
     """
 
     name: str
     description: str
     message: str
     scopes: tuple[str, ...]
-    required_scope: str = ""
+    needs_all_scopes: bool = False
     errors: tuple[type[ApiError], ...] = ()
     body: Any = None
     body_is_optional: bool = False

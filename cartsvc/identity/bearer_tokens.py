@@ -56,13 +56,16 @@ class Bearer:
     def of_claims(cls, claims: Claims) -> Self:
         return cls(text_claim(claims, "sub"), _scopes(claims))
 
-    def check_scope(self, scopes: Sequence[str]) -> None:
-        """Raise `insufficient_scope` without one of the scopes. The challenge names the last."""
-        if self.scopes.isdisjoint(scopes):
-            challenge = f'{REALM}, error="insufficient_scope", scope="{scopes[-1]}"'
-            either = " or ".join(scopes)
+    def check_scope(self, scopes: Sequence[str], *, needs_all: bool = False) -> None:
+        """Raise `insufficient_scope` if none of the scopes is there, or if not all are."""
+        held = self.scopes
+        if not held.issuperset(scopes) if needs_all else held.isdisjoint(scopes):
+            missing = [scope for scope in scopes if scope not in held]
+            named = (" and " if needs_all else " or ").join(missing)
+            needed = " ".join(missing if needs_all else missing[-1:])
+            challenge = f'{REALM}, error="insufficient_scope", scope="{needed}"'
             headers = {"WWW-Authenticate": challenge}
-            raise InsufficientScope(either=either, scopes=scopes, headers=headers)
+            raise InsufficientScope(named=named, scopes=missing, headers=headers)
 
 
 BearerT = TypeVar("BearerT", bound=Bearer)

@@ -16,7 +16,7 @@ def test_the_readme_has_the_catalogue() -> None:
 
 # What a text is made of beside facts, or what a header tells: Allow, Accept-Patch, Retry-After.
 WORDS = {
-    *("wanted", "sent", "plural", "name", "code_point", "either", "when", "taken", "seconds"),
+    *("wanted", "sent", "plural", "name", "code_point", "named", "when", "taken", "seconds"),
     "parts",
 }
 

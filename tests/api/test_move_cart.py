@@ -117,12 +117,22 @@ def test_a_closed_cart_stays_of_its_own_customer_as_well(
     assert (response.status_code, errors_of(response)) == (409, [("cart_closed", None)])
 
 
-def test_takes_the_scope_for_any_customer(cart: dict[str, Any], unchanged: Unchanged) -> None:
-    customer = Api(scope="Cart.Read Cart.Write Cart.Close", profileKey=str(PROFILE))
+@pytest.mark.parametrize(
+    ("scope", "missing"),
+    [
+        ("Cart.Read Cart.Write Cart.Close", ["Cart.AnyProfile"]),
+        ("Cart.Read Cart.Close Cart.AnyProfile", ["Cart.Write"]),
+        ("Cart.Read Cart.Close", ["Cart.Write", "Cart.AnyProfile"]),
+    ],
+)
+def test_takes_both_scopes(
+    cart: dict[str, Any], unchanged: Unchanged, scope: str, missing: list[str]
+) -> None:
+    customer = Api(scope=scope, profileKey=str(PROFILE))
     response = send(customer, "Move Cart", cart["cartId"])
-    text = "The token must carry Cart.AnyProfile."
-    assert_refused(response, 403, "insufficient_scope", text, scopes=["Cart.AnyProfile"])
-    assert 'scope="Cart.AnyProfile"' in response["WWW-Authenticate"]
+    text = f"The token must carry {' and '.join(missing)}."
+    assert_refused(response, 403, "insufficient_scope", text, scopes=missing)
+    assert response["WWW-Authenticate"].endswith(f', scope="{" ".join(missing)}"')
 
 
 def test_the_key_belongs_to_the_customer_in_the_path(api: Api, cart: dict[str, Any]) -> None:

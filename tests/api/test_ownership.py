@@ -24,9 +24,10 @@ def test_a_token_opens_its_own_carts(cart_id: str, item_id: str, name: str) -> N
 def test_an_operation_asks_for_its_scope(
     cart_id: str, item_id: str, unchanged: Unchanged, name: str
 ) -> None:
-    opens = [*REQUESTS[name].operation.scopes]
+    scopes = {"Cart.Read", "Cart.Write", "Cart.Close", "Menu.Read"}
+    opens = [scope for scope in REQUESTS[name].operation.scopes if scope in scopes]
 
-    for scope in {"Cart.Read", "Cart.Write", "Cart.Close", "Menu.Read"}.difference(opens):
+    for scope in scopes.difference(opens):
         response = send(Api(scope=f"{scope} Cart.AnyProfile"), name, cart_id, item_id)
 
         text = f"The token must carry {' or '.join(opens)}."

@@ -17,7 +17,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         import_module(settings.ROOT_URLCONF)  # declares the operations
-        usual = {one.scopes[-1] for one in OPERATIONS if not one.required_scope}
+        usual = {one.scopes[-1] for one in OPERATIONS if not one.needs_all_scopes}
         usual -= settings.SCOPES_ON_REQUEST
         parser.add_argument(
             "--scope",
