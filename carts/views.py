@@ -38,21 +38,21 @@ from cartsvc.serving.logs import warn_once_a_minute
 logger = logging.getLogger(__name__)
 
 PAGE_SIZE, MAX_PAGE_SIZE = 20, 100
-MODIFIED = "modified"
+MODIFIED, OF_THIS_LIST = "modified", "be a nextCursor of this list"
 IN_ORDER_OF_CREATION = {
     "limit": QueryParameter(
         integer_between(1, MAX_PAGE_SIZE), f"be 1 to {MAX_PAGE_SIZE}", PAGE_SIZE
     ),
-    "cursor": QueryParameter(parse_guid, "be a nextCursor of this list"),
+    "cursor": QueryParameter(parse_guid, OF_THIS_LIST),
     "status": one_of(*STATUSES),
     "restaurantKey": QueryParameter(
         integer_between(INT32.minimum, INT32.maximum), "be an integer of 32 bits"
     ),
     "sort": one_of("created", MODIFIED),
 }
-# A cursor belongs to its sort.
+# A cursor belongs to its list and its sort, and begins with the word of this one.
 IN_ORDER_OF_CHANGE = IN_ORDER_OF_CREATION | {
-    "cursor": QueryParameter(PageCursor.parsed, "be a nextCursor of this list")
+    "cursor": QueryParameter(partial(PageCursor.parsed, mark=MODIFIED), OF_THIS_LIST)
 }
 
 
@@ -157,13 +157,14 @@ class CartViewSet(OperationView):
     )
     def list(self, request: HttpRequest, profile_key: UUID) -> HttpResponse:
         by_change = request.GET.get("sort") == MODIFIED
-        parameters = IN_ORDER_OF_CHANGE if by_change else IN_ORDER_OF_CREATION
-        values = query_values(request.GET, parameters)
+        known = IN_ORDER_OF_CHANGE if by_change else IN_ORDER_OF_CREATION
+        values = query_values(request.GET, known)
         limit, cursor, status, restaurant_key, _ = values.values()
         keys = {} if restaurant_key is None else {"restaurant_key": restaurant_key}
         with WAITING.seat_for((self.caller, "reads")):
             page = self.carts(**keys).summaries(limit + 1, cursor, status, by_change=by_change)
-        next_cursor = f'"{page[limit - 1][0]}"' if len(page) > limit else "null"
+        mark = MODIFIED if by_change else ""
+        next_cursor = f'"{mark}{page[limit - 1][0]}"' if len(page) > limit else "null"
         shown = ",".join([text for _, text in page[:limit]])
         page_text = object_text({"carts": f"[{shown}]", "nextCursor": next_cursor})
         return self.answer(Answer(page_text))

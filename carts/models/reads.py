@@ -216,8 +216,10 @@ class PageCursor(NamedTuple):
         return f"{(self.at - EPOCH) // timedelta(microseconds=1)}.{self.cart_id.hex}.{self.version}"
 
     @classmethod
-    def parsed(cls, text: str) -> Self | None:
-        if not re.fullmatch(r"[0-9]{1,16}\.[0-9a-f]{32}\.[0-9]{1,18}", text):
+    def parsed(cls, text: str, mark: str = "") -> Self | None:
+        """Return the cursor with this text behind the `mark` of its list, or None."""
+        form = rf"{mark}([0-9]{{1,16}})\.([0-9a-f]{{32}})\.([0-9]{{1,18}})"
+        if not (found := re.fullmatch(form, text)):
             return None
-        microseconds, key, version = text.split(".")
+        microseconds, key, version = found.groups()
         return cls(EPOCH + timedelta(microseconds=int(microseconds)), UUID(key), int(version))

@@ -92,7 +92,7 @@ def test_a_cursor_of_another_customer_shows_nothing_of_theirs(api: Api) -> None:
 LIMIT, CURSOR = "limit must be 1 to 100.", "cursor must be a nextCursor of this list."
 NO_LIMITS = ["0", "101", "-1", "", "1.0", "1e1", "1_0", "%D9%A1", "9999999999", "%2B1", "1%0A"]
 RESTAURANT = "restaurantKey must be an integer of 32 bits."
-BY_CHANGE = f"1764313052123456.{STRANGER.hex}.0"
+BY_CHANGE = f"modified1764313052123456.{STRANGER.hex}.0"
 NO_RESTAURANTS = ["", "x", "1.0", "2147483648", "-2147483649", "%2B1", "1_0", "%D9%A1"]
 STATUS = "status must be one of these: open, checkout, ordered, abandoned."
 NO_SORTS = ["", "price", "Modified", "created%0A"]
@@ -104,7 +104,10 @@ NO_CURSORS = ["", "next", STRANGER.hex, f"{STRANGER}%0A", "%00"]
     [
         *((f"limit={limit}", LIMIT) for limit in NO_LIMITS),
         *((f"cursor={cursor}", CURSOR) for cursor in (*NO_CURSORS, BY_CHANGE)),
-        *((f"cursor={cursor}&sort=modified", CURSOR) for cursor in (*NO_CURSORS, STRANGER)),
+        *(
+            (f"cursor={cursor}&sort=modified", CURSOR)
+            for cursor in (*NO_CURSORS, STRANGER, BY_CHANGE.replace("modified", "created"))
+        ),
         *((f"restaurantKey={key}", RESTAURANT) for key in NO_RESTAURANTS),
         *((f"sort={sort}", "sort must be one of these: created, modified.") for sort in NO_SORTS),
         *((f"status={status}", STATUS) for status in ("", "Open", "paid")),
@@ -114,6 +117,28 @@ NO_CURSORS = ["", "next", STRANGER.hex, f"{STRANGER}%0A", "%00"]
 def test_refuses_a_wrong_parameter(api: Api, unchanged: Unchanged, query: str, text: str) -> None:
     name = query.partition("=")[0]
     assert_refused(api.get(f"?{query}"), 400, "invalid_parameter", text, name)
+
+
+def test_a_cursor_belongs_to_its_list_and_its_sort(unchanged: Unchanged) -> None:
+    api = Api(scope="Cart.Read Cart.AnyProfile")
+    for _ in range(2):
+        CartFactory(profile_key=PROFILE)
+    unchanged()
+    lists = {
+        f"{api.base}?limit=1&cursor=": "nextCursor",
+        f"{api.base}?limit=1&sort=modified&cursor=": "nextCursor",
+        "/v2.0/changes?limit=1&after=": "next",
+    }
+    api.base = ""
+    cursors = [api.get(path.rpartition("&")[0]).json()["data"][at] for path, at in lists.items()]
+
+    for path in lists:
+        name = path.rpartition("&")[2][:-1]
+        answers = [api.get(f"{path}{cursor}") for cursor in cursors]
+        taken = [list(lists).index(path) == number for number in range(3)]
+        assert [one.status_code == 200 for one in answers] == taken
+        for refused in (one for one in answers if one.status_code != 200):
+            assert errors_of(refused) == [("invalid_parameter", name)]
 
 
 def test_pages_of_one_status(api: Api) -> None:
