@@ -1,6 +1,9 @@
 import time
+from argparse import ArgumentTypeError
 from datetime import timedelta
+from functools import partial
 from importlib import import_module
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -8,8 +11,12 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from jwt import InvalidKeyError
 
 from carts.management.durations import duration
+from carts.models.cart_change import NAME_LENGTH
+from carts.records import NewCart
+from carts.value_types import Line, ValueType, types_of
 from cartsvc.api.operation import OPERATIONS
-from cartsvc.identity.bearer_tokens import text_claim, token_backend
+from cartsvc.identity.bearer_tokens import token_backend
+from cartsvc.request_errors import ApiError
 
 
 class Command(BaseCommand):
@@ -32,7 +39,7 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--partner",
-            type=_claim,
+            type=partial(_checked, types_of(NewCart)["partner_key"]),
             metavar="KEY",
             help="the only partner that the token acts for (default: all)",
         )
@@ -41,7 +48,7 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--subject",
-            type=_claim,
+            type=partial(_checked, Line(NAME_LENGTH)),
             default="issue_token",
             help="the bearer: the claim sub (%(default)s)",
         )
@@ -58,6 +65,8 @@ class Command(BaseCommand):
     ) -> str:
         if unknown := set(scope.split(" ")).difference(_scopes()):
             raise CommandError(f"--scope: {' '.join(unknown)!r} is none of {', '.join(_scopes())}")
+        if scope == settings.ANY_PROFILE_SCOPE:
+            raise CommandError(f"--scope: {scope} alone opens nothing. Add another.")
         if not settings.JWT_SIGNING_KEY:
             raise CommandError(
                 "This service verifies tokens and holds no key to sign them: JWT_VERIFYING_KEY "
@@ -95,5 +104,8 @@ def _scopes() -> list[str]:
     return sorted(declared | settings.SCOPES_ON_REQUEST)
 
 
-def _claim(text: str) -> str:
-    return text_claim({"claim": text}, "claim")
+def _checked(kind: ValueType, text: str) -> Any:
+    try:
+        return kind.check(text)
+    except ApiError as error:
+        raise ArgumentTypeError(error.sentence) from error
