@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
 
+from django.core.exceptions import ValidationError
 from django.urls import reverse
 from django.utils.formats import date_format
 from django.utils.timezone import localdate, localtime
@@ -32,8 +33,16 @@ CONTROLS |= dict.fromkeys((0x2028, 0x2029), "\n")
 # Of today's currencies. A cart may be in one that ISO 4217 has withdrawn since.
 DECIMALS = {currency.code: currency.exponent or 0 for currency in Currency}
 
-# Such as 1,234.50 or 23,50. A comma before exactly three digits groups them, as on the pages.
-AMOUNT = re.compile(r"([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:[.,]([0-9]+))?")
+# Signs of currencies, each with the codes that it may stand for.
+SIGNS = {"$": "ARS AUD CAD CLP COP HKD MXN NZD SGD TWD USD", "£": "GBP", "€": "EUR", "¥": "CNY JPY"}
+SIGNS |= {"₩": "KRW", "₪": "ILS", "₫": "VND", "₱": "PHP", "₹": "INR", "₺": "TRY", "₽": "RUB"}
+MARK = rf"(?i:{'|'.join(DECIMALS)})|[{''.join(SIGNS)}]"
+
+# An amount, with a dash for no cents, such as 12,-; without groups of digits, and with them.
+AMOUNT = re.compile(rf"({MARK})? ?([\d., ']*\d)(?:([.,])(?:--?|–|—))?(?(1)|(?: ?({MARK}))?)")
+PLAIN = re.compile(r"(\d*)()(?:[.,](\d+))?")
+GROUPED = re.compile(r"((?!0)\d{1,3}([., '])\d{3}(?:\2\d{3})*)(?:(?!\2)[.,](\d+))?")
+ALIKE = str.maketrans("’٬٫．，￥\u00a0\u2009\u202f", "''..,¥   ")
 
 
 def label_of(name: str) -> str:
@@ -77,17 +86,23 @@ def format_amount(value: Decimal | int, currency: str) -> str:
     return f"{number:z,.{decimals}f}"
 
 
-def parse_amount(text: str) -> Decimal | None:
-    if not (match := AMOUNT.fullmatch(text)):
-        return None
-    whole, decimals = match.groups(default="")
-    return Decimal(f"{whole.replace(',', '')}.{decimals}")
+def parse_amount(text: str, currency: str = "") -> list[Decimal]:
+    """Return what is meant: nothing, one number, or the lower and the higher one of 1.250.
 
-
-def is_ambiguous(text: str, currency: str) -> bool:
-    """Return whether 1.250 may be 1,250 or, in a currency with three decimals, the reverse."""
-    groups = "[0-9]{1,3}," if DECIMALS.get(currency) == 3 else r"[1-9][0-9]{0,2}\."
-    return bool(re.fullmatch(f"{groups}[0-9]{{3}}", text))
+    Raise ValidationError if the text names another currency than the one given.
+    """
+    if not (found := AMOUNT.fullmatch(text.translate(ALIKE).strip())):
+        return []
+    before, number, dash, after = found.groups(default="")
+    if (mark := before or after) and currency not in SIGNS.get(mark, mark.upper()):
+        raise ValidationError(f"Prices of this cart are in {currency}, not in {mark}.")
+    wholes = (form.fullmatch(number + (dash and f"{dash}00")) for form in (PLAIN, GROUPED))
+    numbers = [Decimal(re.sub("[., ']", "", one[1]) + f".{one[3] or ''}") for one in wholes if one]
+    decimals = DECIMALS.get(currency or mark.upper(), 2)
+    # Written as on the pages, it has one meaning: 1.250 KWD and 1,250 JPY.
+    if len(numbers) == 2 and (number[-4], decimals) in {(".", 3), (",", 0)}:
+        return [numbers[not decimals]]
+    return numbers
 
 
 def day_of(text: str) -> date | None:

@@ -1,6 +1,5 @@
 """The forms that correct a cart, an item and its options, made of the types of their values."""
 
-import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any, ClassVar, cast
@@ -11,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.http import QueryDict
 from django.utils.text import normalize_newlines
 
-from carts.admin.formatting import format_amount, is_ambiguous, label_of, parse_amount
+from carts.admin.formatting import format_amount, label_of, parse_amount
 from carts.changeable_fields import CHANGEABLE_CART_FIELDS
 from carts.models.cart_change import WHY_LENGTH
 from carts.models.columns import column_names
@@ -45,21 +44,43 @@ class MultilineField(forms.CharField):
         return super().has_changed(self.to_python(initial), data)
 
 
-class AmountField(forms.DecimalField):
-    """A price, typed as on the pages, or with a comma for the point."""
+def shown_price(price: Decimal, currency: str) -> Decimal:
+    """Return the price with the decimals that it is shown with, and one more for 1.255 EUR."""
+    text = format_amount(price, currency).replace(",", "")
+    return Decimal(text + "0" * (len(parse_amount(text, currency)) - 1))
 
+
+class AmountField(forms.DecimalField):
     widget = forms.TextInput({"inputmode": "decimal"})
     default_error_messages: ClassVar = {"invalid": "Enter a number, such as 9.50."}
+    currency = ""
+
+    def prepare_value(self, value: Any) -> Any:
+        return shown_price(value, self.currency) if isinstance(value, Decimal) else value
 
     def to_python(self, value: object) -> Any:
-        typed = str(value or "").strip()
-        number = parse_amount(typed)
-        if typed and number is None:
+        text = str(value or "").strip()
+        numbers = parse_amount(text, self.currency)
+        if len(numbers) == 2:
+            lower = shown_price(numbers[0], self.currency)
+            raise ValidationError(f"This may be two amounts: type {lower} or {numbers[1]}.")
+        if text and not numbers:
             raise ValidationError(self.error_messages["invalid"], code="invalid")
-        return number
+        return numbers[0] if numbers else None
 
 
-def form_field(record: Record, name: str) -> forms.Field:
+class WholeNumberField(forms.IntegerField):
+    # A mouse wheel would change the value of a number input.
+    widget = forms.TextInput({"inputmode": "numeric"})
+
+    def to_python(self, value: object) -> int | None:
+        if len(numbers := parse_amount(str(value))) == 2:
+            low, high = numbers
+            raise ValidationError(f"This may be two numbers: type {low.normalize():f} or {high}.")
+        return super().to_python(value)
+
+
+def form_field(record: Record, name: str, currency: str = "") -> forms.Field:
     """Return the form's field of a record's field. It does not trim texts."""
     kind, optional = types_of(record)[name], is_optional(record, name)
     options: dict[str, Any] = {
@@ -79,11 +100,11 @@ def form_field(record: Record, name: str) -> forms.Field:
                 field.widget.attrs["list"] = record.__name__
             return field
         case Integer():
-            # A mouse wheel would change the value of a number input.
-            widget = forms.TextInput({"inputmode": "numeric"})
-            return forms.IntegerField(widget=widget, **options)
+            return WholeNumberField(**options)
         case Price():
-            return AmountField(**options)
+            amount_field = AmountField(**options)
+            amount_field.currency = currency
+            return amount_field
         case Currency():
             return forms.CharField(empty_value=empty_value, **options)
         case Guid():
@@ -104,32 +125,15 @@ class RecordForm(forms.Form):
     def __init__(self, data: QueryDict | None = None, *, currency: str, **kwargs: Any) -> None:
         super().__init__(data, **kwargs)
         self.currency = currency
-        self.initial = with_price_decimals(self.initial, currency)
-        self.fields |= {name: form_field(self.record, name) for name in self.names}
+        self.fields |= {name: form_field(self.record, name, currency) for name in self.names}
         if self.first:
             self.fields[self.first].widget.attrs["autofocus"] = True
-
-    def clean_price(self) -> Decimal:
-        price: Decimal = self.cleaned_data["price"]
-        typed = self["price"].data.strip()
-        if is_ambiguous(typed, self.currency) and price != self.initial.get("price"):
-            point = format_amount(Decimal(typed.replace(",", ".")), self.currency)
-            whole = re.sub("[.,]", "", typed)
-            raise ValidationError(f"This may be two amounts: type {point} or {whole}.")
-        return price
 
     def values(self) -> dict[str, Any]:
         """Return the value of each field: the typed one, or the initial one if untouched."""
         sent = {name: self.cleaned_data[name] for name in self.names}
         kept = self.initial.keys() & sent.keys() - set(self.changed_data)
         return sent | {name: self.initial[name] for name in kept}
-
-
-def with_price_decimals(values: Mapping[str, Any], currency: str) -> dict[str, Any]:
-    """Return the values of a record, a price with as many decimals as the currency has."""
-    if "price" not in values:
-        return {**values}
-    return {**values, "price": Decimal(format_amount(values["price"], currency).replace(",", ""))}
 
 
 def names_of(record: Record, *first: str) -> tuple[str, ...]:
@@ -208,8 +212,8 @@ def offers(items: Iterable[Item], currency: str) -> dict[str, dict[str, dict[str
         for form, record in editors + [(OptionForm, option) for option in item.options]:
             # What is optional is one customer's wish.
             names = [n for n in form.names if n != "quantity" and not is_optional(form.record, n)]
-            values = with_price_decimals(record._asdict(), currency)
             # As text, because a browser's numbers are doubles.
-            texts = {name: str(values[name]) for name in names}
+            texts = {name: str(getattr(record, name)) for name in names}
+            texts["price"] = str(shown_price(record.price, currency))
             found[form.record.__name__].setdefault(record.display_name, texts)
     return found

@@ -16,12 +16,12 @@ from django.db.models.fields.tuple_lookups import Tuple, TupleGreaterThan, Tuple
 from django.db.models.lookups import IsNull
 from django.utils.formats import date_format
 
-from carts.admin.formatting import AMOUNT, day_of, isolate, parse_amount
+from carts.admin.formatting import MARK, day_of, isolate, parse_amount
 from carts.models import Cart, CartChange, CartItem, DeletedCart, MovedCart
 from carts.models.cart_change import NAME_LENGTH
 from carts.models.item import CartItemOption
 from carts.models.reads import CartQuerySet
-from carts.value_types import CURRENCIES, INT32
+from carts.value_types import INT32
 from cartsvc.guids import GUID
 
 # A shorter beginning of an id is more likely a number or a word.
@@ -37,9 +37,10 @@ ITEMS_OF_CART = CartItem.objects.filter(cart=OuterRef("pk"), profile_key=OuterRe
 WHOLE_ID = re.compile(f"(?<![0-9a-z]){GUID.pattern}(?![0-9a-z])", re.IGNORECASE)
 BEGINNING = re.compile(f"[0-9a-f]{{{MIN_DIGITS},32}}")
 REQUEST_ID_TERM = re.compile(r"(?=.*\d)[A-Za-z0-9._-]{8,64}")
-WITH_CENTS = re.compile(r"[1-9].*[.,][0-9]{2}")
+WITH_CENTS = re.compile(r"[1-9].*[.,]\d\d|.*[^\d.,'’].*")  # or the dash of 12,- or the sign of €5
+SPACES = re.compile(rf"\b(\d{{1,3}}) (?=(\d{{3}} )*\d{{3}}([.,](\d\d|[–—-]+)(?!\d)|\S* ?({MARK})))")
 
-# What is often copied along with a number or a partner's key.
+# What is often copied along with a number or a partner's key. The point of .5 is kept.
 AROUND = " \t\"'“”.,:;#"
 
 
@@ -82,7 +83,7 @@ def meanings(term: str) -> Iterator[Meaning]:
     if not term:
         yield Meaning()
         return
-    bare = " ".join(term.split()).strip(AROUND) or term
+    bare = " ".join(re.sub(r"(?<!\S)(?=[.,]\d{1,3}\b)", "0", term).split()).strip(AROUND) or term
     references = {term.strip(), bare, bare.upper()}
     with_one = Q(reference__in=references) | Q(order_reference__in=references)
     carts = Cart.objects.filter(with_one).order_by("-pk")
@@ -93,7 +94,8 @@ def meanings(term: str) -> Iterator[Meaning]:
     if len(digits) == 32:
         yield _with_ending(digits, bare)
     else:
-        yield from _with_words(bare)
+        for text in dict.fromkeys((bare, SPACES.sub(r"\1'", bare))):  # restaurant 1, or 1 250,00
+            yield from _with_words(text)
 
 
 def _with_id(digits: str) -> Iterator[Meaning]:
@@ -138,12 +140,16 @@ def _with_words(bare: str) -> Iterator[Meaning]:
 
 
 def _with_facts(words: list[str], day: date | None, bare: str = "") -> Iterator[Meaning]:
-    amounts = [word for word, following in pairwise([*words, ""]) if _is_amount(word, following)]
-    facts, condition = [], Q()
+    facts, condition, amounts, subtotals = [], Q(), [], []
+    for word, after in pairwise([*words, ""]):
+        text = f"{word} {after}" if re.fullmatch(MARK, after) else word
+        if (text != word or WITH_CENTS.fullmatch(word)) and (numbers := parse_amount(text)):
+            amounts.append(word)
+            subtotals.extend(numbers)
     if amounts:
-        words = [word for word in words if word not in amounts and word.upper() not in CURRENCIES]
-        facts.append(f"subtotal {' or '.join(amounts)}")
-        condition = Q(subtotal__in=[parse_amount(amount) for amount in amounts])
+        words = [word for word in words if word not in amounts and not re.fullmatch(MARK, word)]
+        facts.append(f"subtotal {' or '.join(map(str, subtotals))}")
+        condition = Q(subtotal__in=subtotals)
     if day:
         facts.append(f"created on {date_format(day)}")
 
@@ -199,12 +205,6 @@ def _holding(word: str) -> tuple[str, Q]:
 def _any(rows: QuerySet) -> Q:
     # Not `Exists`: PostgreSQL may make a join of it, and read the rows of all carts.
     return Q(IsNull(Subquery(rows.order_by().values("profile_key")[:1]), False))
-
-
-def _is_amount(word: str, following: str) -> bool:
-    """Return whether the word is an amount: one with cents, or before its currency."""
-    is_marked = WITH_CENTS.fullmatch(word) or following.upper() in CURRENCIES
-    return bool(is_marked and AMOUNT.fullmatch(word))
 
 
 def carts_with(

@@ -42,7 +42,7 @@ def test_an_item_and_its_options_are_corrected(lead: Client) -> None:
     url, before = item_page(cart), items(cart)[0]
     removable = re.findall('name="options-(.+?)-DELETE"', lead.get(url).text)
     assert removable == ["0", "1"]  # not the blank row
-    typed = {"quantity": "3", "price": "1,000", "options-0-price": "0", "options-1-DELETE": "on"}
+    typed = {"quantity": "3", "price": "1,000.00", "options-0-price": "0", "options-1-DELETE": "on"}
     typed |= option_row(2)
     response = lead.post(url, form_of(lead, url) | typed)
     assert response.url == item_of(cart)
