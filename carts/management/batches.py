@@ -1,13 +1,13 @@
 """Walk along a table by its primary key, a batch at a time, and delete the rows."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
 from django.contrib.admin.models import LogEntry
 from django.core.management.base import OutputWrapper
 from django.db import OperationalError, connection, transaction
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 
 from carts.models import Cart
 from cartsvc.db.compiled_statements import delete_in_shards
@@ -30,24 +30,36 @@ def batches(rows: QuerySet[Any], size: int) -> Iterator[QuerySet[Any]]:
         batch = list(keys.filter(pk__gt=batch[-1])[:size])
 
 
+def among(
+    rows: QuerySet[Any], name: str, values: Sequence[Any], size: int = BATCH
+) -> Iterator[QuerySet[Any]]:
+    """Yield the rows whose field `name` has one of the values, a batch of values at a time."""
+    for first in range(0, len(values), size):
+        yield rows.filter(**{f"{name}__in": values[first : first + size]})
+
+
 def delete_batches(
-    rows: QuerySet[Any],
+    model: type[Model],
+    querysets: Iterable[QuerySet[Any]],
     out: OutputWrapper,
     *,
     dry_run: bool,
     only: Callable[[QuerySet[Any]], QuerySet[Any]] = QuerySet.all,
-) -> None:
-    """Delete the rows, of each batch what `only` leaves of it, and write how many are gone."""
-    deleted, size = 0, CARTS_DELETED_AT_ONCE if rows.model is Cart else BATCH
-    for batch in map(only, batches(rows, BATCH)):
+) -> int:
+    """Delete the rows, of each batch what `only` leaves of it, and write how many are gone.
+
+    Return how many are left, because they are being changed.
+    """
+    found, deleted, size = 0, 0, CARTS_DELETED_AT_ONCE if model is Cart else BATCH
+    for batch in (only(batch) for rows in querysets for batch in batches(rows, BATCH)):
         keys = list(batch.values_list("pk", flat=True))
-        if dry_run:
-            deleted += len(keys)
-            continue
+        found += len(keys)
         for first in range(0, len(keys), size):
-            deleted += _delete(batch, keys[first : first + size])
+            some = keys[first : first + size]
+            deleted += len(some) if dry_run else _delete(batch, some)
     verb = "would be deleted" if dry_run else "deleted"
-    out.write(f"{deleted} {rows.model._meta.verbose_name_plural} {verb}.")
+    out.write(f"{deleted} {model._meta.verbose_name_plural} {verb}.")
+    return found - deleted
 
 
 def _delete(rows: QuerySet[Any], keys: Sequence[UUID]) -> int:
@@ -64,5 +76,5 @@ def _delete(rows: QuerySet[Any], keys: Sequence[UUID]) -> int:
         # A row that has just been changed is read again as it is locked, and no longer matches.
         skip = connection.features.has_select_for_update_skip_locked
         locked = list(rows.select_for_update(skip_locked=skip).values_list("pk", flat=True))
-        QuerySet.delete(rows.filter(pk__in=locked))  # carts' own `delete` refuses
+        QuerySet(rows.model).filter(pk__in=locked).delete()  # carts' own `delete` refuses
     return len(locked)

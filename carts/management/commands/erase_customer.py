@@ -1,4 +1,8 @@
 from argparse import ArgumentParser
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Set
+from itertools import chain
+from typing import Any
 from uuid import UUID
 
 from django.contrib.admin.models import LogEntry
@@ -6,8 +10,12 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db.models import Model, Q, QuerySet, Value
 from django.db.models.functions import Replace
 
-from carts.management.batches import delete_batches
+from carts.management.batches import among, batches, delete_batches
 from carts.models import Cart, CartChange, DeletedCart, IdempotencyRecord, MovedCart
+from cartsvc.guids import EPOCH, GUID
+
+# Kept answers that are held at once: some hold a cart.
+ANSWERS = 20
 
 
 class Command(BaseCommand):
@@ -22,54 +30,69 @@ class Command(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="only count what would go")
 
     def handle(self, *, profile_key: UUID, dry_run: bool, **options: object) -> None:
-        held = rows_of_customer(profile_key)
-        if not dry_run:
-            forget_in_histories(profile_key)
-        for rows in held:
-            delete_batches(rows, self.stdout, dry_run=dry_run)
-        if not dry_run and any(rows.exists() for rows in held):
+        for model, querysets in rows_of_customer(profile_key):
+            if model is MovedCart and not dry_run:
+                forget_in_histories(profile_key)
+            if delete_batches(model, querysets, self.stdout, dry_run=dry_run):
+                break  # without what comes next, another run would not find these
+        left = (rows for _, querysets in rows_of_customer(profile_key) for rows in querysets)
+        if not dry_run and any(rows.exists() for rows in left):
             raise CommandError("Some of it is being changed. Run the command again.")
 
 
-def rows_of_customer(profile_key: UUID) -> list[QuerySet[Model]]:
-    """Return all that is held of a customer. What belongs to a cart goes with it.
+Querysets = Iterable[QuerySet[Any]]
+
+
+def rows_of_customer(profile_key: UUID) -> Iterator[tuple[type[Model], Querysets]]:
+    """Yield all that is held of a customer, in the order in which it may be deleted.
 
     A cart that came from another customer, or went to one, has left traces with that one: what
     staff did to it, and the answers that keys keep. Those of a cart that the customer has go whole.
+    Which carts these are is read first: what comes or goes later is left to another run.
     """
-    of_customer = Q(profile_key=profile_key)
-    carts, deleted = Cart.objects.filter(of_customer), DeletedCart.objects.filter(of_customer)
-    moved = MovedCart.objects.filter(of_customer)
-    gone = moved.values_list("cart_id", flat=True)
-    of_carts = Q(cart_id__in=carts.values("pk")) | Q(cart_id__in=deleted.values("pk"))
-    others_moves = MovedCart.objects.exclude(of_customer).values_list("cart_id", "profile_key")
-    # Carts that came, with the customers who had them before.
-    came = [*others_moves.filter(of_carts)]
-    answers = Q(of_customer)
-    for cart_id, holder in came:
-        answers |= Q(profile_key=holder, data__contains=str(cart_id))
+    own, own_entries = Q(profile_key=profile_key), Q(staff_entry__profile_key=profile_key)
+    others_carts, others_moves = Cart.objects.filter(~own), MovedCart.objects.filter(~own)
+    gone = dict(MovedCart.objects.filter(own).values_list("cart_id", "moved_on"))
+    carts, deleted = Cart.objects.filter(own), DeletedCart.objects.filter(own)
+    ids = [key for rows in (carts, deleted) for key in rows.values_list("pk", flat=True)]
+    # What names the customer, or a cart of theirs, in the answers of each other customer.
+    names = defaultdict[UUID, set[str]](set)
+    for came in among(others_moves, "cart_id", ids):
+        for holder, cart_id in came.values_list("profile_key", "cart_id"):
+            names[holder].add(str(cart_id))
     # The customers who have had a cart that went, and those who have it now.
-    others_carts = Cart.objects.exclude(of_customer).values_list("pk", "profile_key")
-    went = [*others_moves.filter(cart_id__in=gone), *others_carts.filter(pk__in=gone)]
-    for _, holder in went:
-        answers |= Q(profile_key=holder, data__contains=str(profile_key))
-    came_ids = [cart_id for cart_id, _ in came]
-    of_entries = Q(staff_entry__profile_key=profile_key) | Q(staff_entry__cart_id__in=came_ids)
-    return [
-        LogEntry.objects.filter(of_entries).order_by("pk"),
-        IdempotencyRecord.objects.filter(answers),
-        MovedCart.objects.filter(of_customer | Q(cart_id__in=came_ids)),
-        deleted,
-        carts.order_by("pk"),
-    ]
+    for went in (*among(others_moves, "cart_id", [*gone]), *among(others_carts, "pk", [*gone])):
+        for holder in went.values_list("profile_key", flat=True):
+            names[holder].add(str(profile_key))
+    others_entries = among(LogEntry.objects.filter(~own_entries), "staff_entry__cart_id", ids)
+    yield LogEntry, [LogEntry.objects.filter(own_entries), *others_entries]
+    yield IdempotencyRecord, chain([IdempotencyRecord.objects.filter(own)], answers_with(names))
+    yield DeletedCart, among(deleted, "pk", ids)
+    yield Cart, among(carts, "pk", ids)
+    # The history of a cart that has just gone on may name those who had it before.
+    for rows in among(others_carts, "pk", ids):
+        ids = [*{*ids}.difference(rows.values_list("pk", flat=True))]
+    moves = MovedCart.objects.filter(own, moved_on__lte=max(gone.values(), default=EPOCH))
+    yield MovedCart, [*among(moves, "cart_id", [*gone]), *among(others_moves, "cart_id", ids)]
+
+
+def answers_with(names: Mapping[UUID, Set[str]]) -> Iterator[QuerySet[Any]]:
+    """Yield the records of these customers whose answers have a GUID of theirs."""
+    records = IdempotencyRecord.objects.all()
+    for rows in among(records.exclude(data=None), "profile_key", [*names], ANSWERS):
+        answers = (
+            one for batch in batches(rows, ANSWERS) for one in batch.values_list("pk", "data")
+        )
+        keys = [key for key, data in answers if names[key[0]] & {*GUID.findall(data)}]
+        yield from among(records, "pk", keys, ANSWERS)
 
 
 def forget_in_histories(profile_key: UUID) -> None:
     """Take the customer's key out of the histories of carts that went to others."""
     went = MovedCart.objects.filter(profile_key=profile_key).values_list("cart_id", flat=True)
-    moves = CartChange.objects.filter(cart_id__in=[*went], operation="Move Cart")
     texts = {
         name: Replace(name, Value(f'"{profile_key}"'), Value("null"))
         for name in ("before", "after")
     }
-    QuerySet.update(moves, **texts)  # the history's own refuses
+    for moves in among(CartChange.objects.filter(operation="Move Cart"), "cart_id", [*went]):
+        QuerySet.update(moves, **texts)  # the history's own refuses

@@ -7,14 +7,15 @@ from io import TextIOWrapper
 from typing import Any, cast
 from uuid import UUID
 
+from django.contrib.admin.models import LogEntry
 from django.core.management.base import BaseCommand
-from django.db.models import F, QuerySet
+from django.db.models import F
 from simplejson import JSONEncoder
 
 from carts.cart_errors import CartNotFound
 from carts.management.batches import BATCH, batches
-from carts.management.commands.erase_customer import rows_of_customer
-from carts.models import Cart
+from carts.management.commands.erase_customer import ANSWERS, Querysets, rows_of_customer
+from carts.models import Cart, DeletedCart, IdempotencyRecord, MovedCart
 from carts.models.cart_change import decoded
 from cartsvc.json_values import json_value
 from cartsvc.member_names import camel_case
@@ -33,41 +34,39 @@ class Command(BaseCommand):
         self.stdout.write()
 
 
-# Kept answers that are held at once: some hold a cart.
-ANSWERS = 10
-
-
 def document(profile_key: UUID) -> dict[str, object]:
     """Return what is held of a customer, read as it is written: carts may be large."""
-    entries, records, moved, deleted, carts = rows_of_customer(profile_key)
-    answers = records.values("key", "data", "version", "created_on")
+    held = dict(rows_of_customer(profile_key))
+    entries = {
+        "at": F("action_time"),
+        "by": F("user__username"),
+        "cart_id": F("staff_entry__cart_id"),
+        "message": F("change_message"),
+    }
+    answers = "key", "data", "version", "created_on"
+    own_moves = (rows.filter(profile_key=profile_key) for rows in held[MovedCart])
     return {
         "profile_key": profile_key,
-        "carts": carts_shown(carts),
-        "log_entries": one_by_one(
-            entries.values(
-                at=F("action_time"),
-                by=F("user__username"),
-                cart_id=F("staff_entry__cart_id"),
-                message=F("change_message"),
-            )
-        ),
-        "deleted_carts": one_by_one(deleted.values()),
-        "moved_carts": one_by_one(moved.filter(profile_key=profile_key).values()),
+        "carts": carts_shown(held[Cart]),
+        "log_entries": one_by_one(rows.values(**entries) for rows in held[LogEntry]),
+        "deleted_carts": one_by_one(rows.values() for rows in held[DeletedCart]),
+        "moved_carts": one_by_one(rows.values() for rows in own_moves),
         "idempotency_records": (
             {**one, "data": one["data"] and decoded(one["data"])}
-            for one in one_by_one(answers, ANSWERS)
+            for one in one_by_one(
+                (rows.values(*answers) for rows in held[IdempotencyRecord]), ANSWERS
+            )
         ),
     }
 
 
-def one_by_one(rows: QuerySet[Any], at_once: int = BATCH) -> Iterator[Any]:
-    """Yield the rows in order of their key, so many of which are held at once."""
-    for batch in batches(rows, at_once):
+def one_by_one(querysets: Querysets, at_once: int = BATCH) -> Iterator[Any]:
+    """Yield the rows of each in order of their key, so many of which are held at once."""
+    for batch in (batch for rows in querysets for batch in batches(rows, at_once)):
         yield from batch.order_by("pk")
 
 
-def carts_shown(carts: QuerySet[Any]) -> Iterator[object]:
+def carts_shown(carts: Querysets) -> Iterator[object]:
     """Yield each cart as Get Cart shows it, with its author and the changes it has seen."""
     for cart in one_by_one(carts):
         with suppress(CartNotFound):  # it has just been deleted
@@ -78,7 +77,7 @@ def carts_shown(carts: QuerySet[Any]) -> Iterator[object]:
                 "created_by": asdict(cart.created_by),
                 "changes": (
                     {**one, "before": decoded(one["before"]), "after": decoded(one["after"])}
-                    for one in one_by_one(changes, 1)
+                    for one in one_by_one([changes], 1)
                 ),
             }
 

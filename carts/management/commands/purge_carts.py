@@ -44,17 +44,18 @@ class Command(BaseCommand):
             old = Q(modified_on__lt=limit) if older_than else expired(moment)
             old &= ~has_status(CHECKOUT, moment)  # while somebody pays
             made_before = Cart.objects.filter(pk__lt=first_key_at(limit))
-            delete(made_before, only=lambda rows: rows.filter(old))
+            delete(Cart, [made_before], only=lambda rows: rows.filter(old))
         if all(days) or older_than:
             limit = moment - (older_than or timedelta(days=max(days)))
             deleted = DeletedCart.objects.filter(pk__lt=first_key_at(limit))
-            delete(deleted, only=lambda rows: rows.filter(deleted_on__lt=limit))
+            delete(DeletedCart, [deleted], only=lambda rows: rows.filter(deleted_on__lt=limit))
             moved = MovedCart.objects.filter(cart_id__lt=first_key_at(limit))
-            delete(moved, only=lambda rows: rows.filter(moved_on__lt=limit))
+            delete(MovedCart, [moved], only=lambda rows: rows.filter(moved_on__lt=limit))
             about_carts = LogEntry.objects.filter(staff_entry__isnull=False)
-            delete(about_carts.filter(action_time__lt=limit), only=of_deleted_carts)
+            delete(LogEntry, [about_carts.filter(action_time__lt=limit)], only=of_deleted_carts)
         unused = Q(created_on__lt=IdempotencyRecord.expired_before())
-        delete(IdempotencyRecord.objects.all(), only=lambda rows: rows.filter(unused))
+        records = IdempotencyRecord.objects.all()
+        delete(IdempotencyRecord, [records], only=lambda rows: rows.filter(unused))
 
 
 def of_deleted_carts(entries: QuerySet[LogEntry]) -> QuerySet[LogEntry]:
