@@ -21,6 +21,7 @@ from tests.support.programs import manage
 
 WARM_UP = 0.3
 CHANGES = "list 100 changes"
+SIDES = "service", "floor", "again"
 NO_LARGE = ["create 3x2", "replace, 2 options", "read 3x2", "list 20"]
 
 # Paths of lists, carts and items from the whole year.
@@ -51,16 +52,72 @@ Cells = dict[tuple[str, str], list[Cell]]  # by scenario and server
 
 
 def against_floor(options: argparse.Namespace) -> str:
-    """Measure the service, its floor, and the service again for the error bar."""
-    everyone = "service", "floor", "again"
+    """Print the README's tables of the service, its floor, and the service again."""
     cells: Cells = defaultdict(list)
-    for name, server, _, cell in turns(options, scenarios.NAMES, *everyone):
+    for name, server, _, cell in turns(options, scenarios.NAMES, *SIDES):
         cells[name, server.name].append(cell)
-    header = ["", "", "client CPU ms", "server", "PostgreSQL", "all", "it ÷ service"]
-    return table(
-        [*header, "requests a second", "service ÷ it", "p50 ms", "p99 ms"],
-        [[*key, *row(found, cells, *key)] for key, found in cells.items()],
+    return "\n\n".join(
+        [
+            compared(cells, "Requests a second", rates, "service ÷ floor", lambda cell: cell.rate),
+            compared(
+                cells,
+                "CPU ms (server, PostgreSQL)",
+                cpu,
+                "floor ÷ service",
+                lambda cell: 1 / cell.cpu,
+            ),
+            compared(
+                cells,
+                "p50, p99 ms",
+                waits,
+                "p99, service ÷ floor",
+                lambda cell: quantile([cell], 0.99),
+            ),
+        ]
     )
+
+
+def compared(
+    cells: Cells,
+    what: str,
+    shown: Callable[[list[Cell]], str],
+    quotient: str,
+    of: Callable[[Cell], float],
+) -> str:
+    """Return a table of what the sides show in each scenario, and the median of the rounds' ratios.
+
+    Noise in a round affects both sides of a ratio. Both runs of the service count.
+    """
+    rows = []
+    for name in dict.fromkeys(name for name, _ in cells):
+        service, floor, again = sides = [cells[name, side] for side in SIDES]
+        ratios = [
+            of(mine) / of(theirs)
+            for run in (service, again)
+            for mine, theirs in zip(run, floor, strict=True)
+        ]
+        rows.append([name, *map(shown, sides), f"{statistics.median(ratios):.2f}"])
+    return table([what, "this service", "floor", "this service, once more", quotient], rows)
+
+
+def rates(cells: list[Cell]) -> str:
+    found = [cell.rate for cell in cells]
+    return f"{statistics.median(found):.0f} ({min(found):.0f}-{max(found):.0f})"
+
+
+def cpu(cells: list[Cell]) -> str:
+    """Return the milliseconds of all processes, and in brackets those of two."""
+    everything, server, postgres = (
+        1000 * statistics.median(of)
+        for of in zip(
+            *((cell.cpu, cell.server_cpu, sum(cell.postgres_cpu)) for cell in cells), strict=True
+        )
+    )
+    return f"{everything:.2f} ({server:.2f}, {postgres:.2f})"
+
+
+def waits(cells: list[Cell]) -> str:
+    return f"{quantile(cells, 0.5):.1f}, {quantile(cells, 0.99):.1f}"
 
 
 def turns(
@@ -121,38 +178,6 @@ def cpu_seconds(pid: int) -> float:
     return found
 
 
-def ratio(cells: Cells, name: str, other: str, of: Callable[[Cell, Cell], float]) -> str:
-    """Return the median of the rounds' ratios. Noise in a round affects both sides of a ratio.
-
-    Both runs of the service count, except where they are compared with each other.
-    """
-    found = statistics.median(
-        of(mine, theirs)
-        for run in sorted({"service", "again"} - {other})
-        for mine, theirs in zip(cells[name, run], cells[name, other], strict=True)
-    )
-    return f"{found:.2f}"
-
-
-def row(own: list[Cell], cells: Cells, *key: str) -> list[str]:
-    """Return the medians over the rounds, with the range of the rates."""
-
-    def milliseconds(cpu: Callable[[Cell], float]) -> str:
-        return f"{1000 * statistics.median(map(cpu, own)):.2f}"
-
-    rates = [cell.rate for cell in own]
-    return [
-        milliseconds(lambda cell: cell.client_cpu),
-        milliseconds(lambda cell: cell.server_cpu),
-        milliseconds(lambda cell: sum(cell.postgres_cpu)),
-        milliseconds(lambda cell: cell.cpu),
-        ratio(cells, *key, of=lambda mine, theirs: theirs.cpu / mine.cpu),
-        f"{statistics.median(rates):.0f} ({min(rates):.0f}-{max(rates):.0f})",
-        ratio(cells, *key, of=lambda mine, theirs: mine.rate / theirs.rate),
-        *(f"{quantile(own, share):.2f}" for share in (0.5, 0.99)),
-    ]
-
-
 def quantile(samples: Iterable[Sample], share: float) -> float:
     """Return how many milliseconds this share of all requests took at most."""
     latencies = sorted(latency for sample in samples for latency in sample.latencies)
@@ -160,8 +185,8 @@ def quantile(samples: Iterable[Sample], share: float) -> float:
 
 
 def table(header: list[Any], rows: Iterable[list[Any]]) -> str:
-    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
-    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+    written = ["| " + " | ".join(map(str, line)) + " |" for line in (header, *rows)]
+    return "\n".join([written[0], "|---" + "|---:" * (len(header) - 1) + "|", *written[1:]])
 
 
 def alone(

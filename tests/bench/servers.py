@@ -93,7 +93,8 @@ def command(name: str, port: int) -> list[str]:
         return [sys.executable, "manage.py", "serve"]
     return [
         *(bench_python(), "-m", "gunicorn", "tests.bench.floor:application"),
-        *(f"--bind=127.0.0.1:{port}", f"--workers={WORKERS}", f"--threads={THREADS}"),
+        *(f"--bind=127.0.0.1:{port}", f"--workers={WORKERS}"),
+        f"--threads={int(THREADS) + 2}",  # as many as the service has
         "--no-control-socket",
     ]
 
