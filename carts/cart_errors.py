@@ -27,8 +27,8 @@ class TooManyDecimals(InvalidValue):
 class CannotChange(ApiError):
     text = "This member cannot be changed."
     meaning = (
-        "A change names a member that stays as it is, of a cart or of an item; or seconds are sent "
-        "with an outcome other than checkout, or an orderReference with one other than ordered."
+        "A member that no change takes; or seconds with an outcome other than checkout, or an "
+        "orderReference with one other than ordered."
     )
     remedy = (
         "Leave it out. Update Item replaces an item whole; another restaurant or currency needs "
