@@ -69,7 +69,7 @@ def test_an_order_service_that_dies(
     monkeypatch.setattr(
         views, "uuid7", lambda: uuid7(nanoseconds=int(timezone.now().timestamp() * 1e9))
     )
-    monkeypatch.setattr(change_feed, "SETTLING_SECONDS", -1)
+    monkeypatch.setattr(change_feed, "SETTLING_SECONDS", -(10**6))  # also by the database's clock
     with wire(live_server.url, LOSING) as lossy:
         environment = {"SECONDS_AHEAD": str(seconds_ahead), "EVENINGS": "6"}
         assert order_service("deaths", BASE_URL=lossy.url, **environment) == "done"
