@@ -1,6 +1,6 @@
 """Walk along a table by its primary key, a batch at a time, and delete the rows."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -12,6 +12,9 @@ from django.db.models import Model, QuerySet
 from carts.models import Cart
 from cartsvc.db.compiled_statements import delete_in_shards
 from cartsvc.db.database_errors import is_row_held
+
+Querysets = Iterable[QuerySet[Any]]
+Kinds = Iterator[tuple[type[Model], Querysets]]
 
 # Rows that are read at once. A key may have several columns, and SQLite takes under 1,000 such
 # conditions.
@@ -30,35 +33,34 @@ def batches(rows: QuerySet[Any], size: int) -> Iterator[QuerySet[Any]]:
         batch = list(keys.filter(pk__gt=batch[-1])[:size])
 
 
-def among(
-    rows: QuerySet[Any], name: str, values: Sequence[Any], size: int = BATCH
-) -> Iterator[QuerySet[Any]]:
+def among(rows: QuerySet[Any], name: str, values: Sequence[Any], size: int = BATCH) -> Querysets:
     """Yield the rows whose field `name` has one of the values, a batch of values at a time."""
     for first in range(0, len(values), size):
         yield rows.filter(**{f"{name}__in": values[first : first + size]})
 
 
-def delete_batches(
-    model: type[Model],
-    querysets: Iterable[QuerySet[Any]],
-    out: OutputWrapper,
-    *,
-    dry_run: bool,
-    only: Callable[[QuerySet[Any]], QuerySet[Any]] = QuerySet.all,
-) -> int:
-    """Delete the rows, of each batch what `only` leaves of it, and write how many are gone.
+def counted(kinds: Kinds) -> str:
+    """Return how many rows of each model there are, such as `2 carts, 0 log entries`."""
+    counts = ((sum(rows.count() for rows in querysets), model) for model, querysets in kinds)
+    return ", ".join(f"{count} {model._meta.verbose_name_plural}" for count, model in counts)
+
+
+def any_left(kinds: Kinds) -> bool:
+    return any(rows.exists() for _, querysets in kinds for rows in querysets)
+
+
+def delete_batches(model: type[Model], querysets: Querysets, out: OutputWrapper) -> int:
+    """Delete the rows, and write how many are gone.
 
     Return how many are left, because they are being changed.
     """
     found, deleted, size = 0, 0, CARTS_DELETED_AT_ONCE if model is Cart else BATCH
-    for batch in (only(batch) for rows in querysets for batch in batches(rows, BATCH)):
+    for batch in (batch for rows in querysets for batch in batches(rows, BATCH)):
         keys = list(batch.values_list("pk", flat=True))
         found += len(keys)
         for first in range(0, len(keys), size):
-            some = keys[first : first + size]
-            deleted += len(some) if dry_run else _delete(batch, some)
-    verb = "would be deleted" if dry_run else "deleted"
-    out.write(f"{deleted} {model._meta.verbose_name_plural} {verb}.")
+            deleted += _delete(batch, keys[first : first + size])
+    out.write(f"{deleted} {model._meta.verbose_name_plural} deleted.")
     return found - deleted
 
 

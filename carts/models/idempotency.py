@@ -1,7 +1,7 @@
 """Idempotency records, each written in the transaction of the change that it protects."""
 
 import hashlib
-from datetime import datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple, Self
 from uuid import UUID
@@ -18,6 +18,7 @@ from cartsvc.db.database_errors import is_row_held
 
 KEY_MAX_LENGTH = 255
 KEPT_HOURS = 24  # a promise to callers
+KEPT_TIME = timedelta(hours=KEPT_HOURS)
 
 # A stored key begins with the token's partner, if it has one, and a space, which no key
 # contains. So the keys of two partners never collide.
@@ -80,7 +81,7 @@ class IdempotencyRecord(models.Model):
             raise
         if earlier is None:  # it has just been purged
             return cls.of_request(profile_key, partner_key, key, parts)
-        if earlier.created_on < cls.expired_before():
+        if earlier.created_on < timezone.now() - KEPT_TIME:
             record.save(force_update=True)
             return record
         kept, named = bytes(earlier.digest), enumerate(zip(parts, digests, strict=True))
@@ -95,11 +96,6 @@ class IdempotencyRecord(models.Model):
 
     def keep(self, answer: Answer) -> None:
         type(self).objects.filter(pk=self.pk).update(**answer._asdict())
-
-    @staticmethod
-    def expired_before() -> datetime:
-        """Return the moment before which records are older than KEPT_HOURS."""
-        return timezone.now() - timedelta(hours=KEPT_HOURS)
 
 
 def digest_of(part: object) -> bytes:

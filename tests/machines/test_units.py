@@ -37,6 +37,21 @@ def test_the_units_are_sound_and_the_service_may_do_little(name: str, tmp_path: 
         assert (done.returncode, done.stderr) == (0, ""), done.stdout
 
 
+@pytest.mark.parametrize("order", ["After", "Wants"])
+def test_housekeeping_waits_for_the_time(order: str) -> None:
+    unit = (ROOT / "cartsvc/deploy/cartsvc-housekeeping.service").read_text()
+    assert re.search(f"^{order}=(.* )?time-sync.target$", unit, re.MULTILINE)
+    assert "enable systemd-time-wait-sync" in (ROOT / "cartsvc/README.md").read_text()
+
+
+@pytest.mark.parametrize("name", ["cartsvc-housekeeping.service", "compose.yml", "kubernetes.yml"])
+def test_what_looks_at_the_clock_comes_first(name: str) -> None:
+    """Once it refuses, nothing else is deleted by the clock either."""
+    shipped = (ROOT / "cartsvc/deploy" / name).read_text()
+    commands = re.findall(r"(?:manage\.py |args: \[)(purge_carts|clearsessions)", shipped)
+    assert commands == ["purge_carts", "clearsessions"]
+
+
 def test_what_the_unit_leaves_to_a_stop_and_nginx(tmp_path: Path) -> None:
     lines = (ROOT / "cartsvc/deploy/cartsvc@.service").read_text().splitlines()
     unit = dict(line.split("=", 1) for line in lines if re.match("[A-Z]", line))

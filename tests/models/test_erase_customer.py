@@ -79,7 +79,7 @@ def test_nothing_of_a_customer_is_left_anywhere_and_a_dry_run_only_counts(db: No
         *("5 log entries", "8 idempotency records", "2 deleted carts", "1 carts"),
         "1 moved carts",
     ]
-    assert erase("--dry-run") == [f"{rows} would be deleted." for rows in gone]
+    assert erase("--dry-run") == [f"{', '.join(gone)} would be deleted."]
     assert all_values() == whole
     assert erase() == [f"{rows} deleted." for rows in gone]
     assert found(own) == set()

@@ -206,6 +206,6 @@ def test_what_is_kept_of_a_moved_cart_goes_with_the_time(db: None) -> None:
     cart: Any = CartFactory(profile_key=PROFILE)
     Cart.objects.dated(timezone.now() - timedelta(days=1)).move_cart(cart.pk, STRANGER)
     out = StringIO()
-    call_command("purge_carts", "--older-than", "30d", stdout=out)
+    call_command("purge_carts", "--older-than", "30d", "--force", stdout=out)
     assert "0 moved carts deleted." in out.getvalue()
     assert MovedCart.objects.count() == 1

@@ -1,7 +1,8 @@
 import re
 import uuid
 from collections.abc import Callable
-from datetime import timedelta
+from contextlib import nullcontext
+from datetime import UTC, datetime, timedelta
 from io import StringIO
 from typing import Any, cast
 
@@ -29,15 +30,16 @@ from carts.records import Closing
 from tests.support.callers import PROFILE
 from tests.support.concurrency import in_background, together
 from tests.support.factories import CartFactory, ItemFactory
-from tests.support.table_contents import unguarded_rows
+from tests.support.table_contents import table_contents, unguarded_rows
 
 NOW = timezone.now()
 
 
 def purge(*arguments: str) -> list[str]:
+    """Purge, and return what is said of it when it is done."""
     out = StringIO()
-    call_command("purge_carts", *arguments, stdout=out)
-    return out.getvalue().splitlines()
+    call_command("purge_carts", "--force", *arguments, stdout=out)
+    return out.getvalue().splitlines()[1:]
 
 
 def key(age: timedelta) -> uuid.UUID:
@@ -201,20 +203,88 @@ def test_a_transaction_deletes_few_carts(db: None) -> None:
     assert deleted == [CARTS_DELETED_AT_ONCE, CARTS_DELETED_AT_ONCE, 1]
 
 
-def test_a_dry_run_only_counts(db: None, unchanged: Callable[[], None]) -> None:
+TOLD = "1 carts, 0 deleted carts, 0 moved carts, 1 log entries, 1 idempotency records"
+
+
+@pytest.mark.parametrize("more", [[], ["--dry-run"]])
+def test_what_would_be_deleted_is_told_before_it_is(db: None, more: list[str]) -> None:
     entry(old_cart(31).pk, 40)
     entry(uuid.uuid4(), 40)
     old_cart(2)
     records(1, timedelta(days=2))
+    before, left = table_contents(), []
+
+    class Out(StringIO):
+        def write(self, text: str) -> int:
+            left.append(table_contents() == before)
+            return super().write(text)
+
+    out = Out()
+    call_command("purge_carts", "--older-than=4w", *more, stdout=out)
+    line, *deleted = out.getvalue().splitlines()
+    assert re.fullmatch(f"At {timezone.now():%Y-%m-%dT%H}:.+Z, {TOLD} would be deleted.", line)
+    assert left[0]
+    assert (table_contents() == before, len(deleted)) == ((True, 0) if more else (False, 5))
+
+
+WRONG = {
+    "postgresql": f"^This machine's clock says {NOW + timedelta(days=32):%Y-%m-%d}T.+Z, and the "
+    f"database's {NOW:%Y-%m-%d}T.+Z: nothing is deleted",
+    "sqlite": "^By this machine's clock, no cart has changed for half of the time",
+}
+
+
+@pytest.mark.parametrize("arguments", [[], ["--older-than=30d"]])
+def test_by_a_clock_that_is_ahead_nothing_is_deleted(
+    db: None,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    unchanged: Callable[[], None],
+    arguments: list[str],
+) -> None:
+    settings.CART_DAYS = settings.ORDERED_CART_DAYS = 30
+    for days in (0, 1, 29, 31):
+        entry(old_cart(days).pk, days)
+    records(1, timedelta(hours=1))
     unchanged()
-    assert purge("--older-than", "4w", "--dry-run") == [
-        "1 carts would be deleted.",
-        "0 deleted carts would be deleted.",
-        "0 moved carts would be deleted.",
-        "1 log entries would be deleted.",
-        "1 idempotency records would be deleted.",
-    ]
-    assert LogEntry.objects.count() == 2
+    monkeypatch.setattr(timezone, "now", lambda: datetime.now(UTC) + timedelta(days=32))
+    with pytest.raises(CommandError, match=WRONG[connection.vendor]):
+        call_command("purge_carts", *arguments, stdout=StringIO())
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL has a clock of its own")
+@pytest.mark.parametrize(
+    ("ages", "keys", "refused"),
+    [
+        ([16, 31], 0, True),
+        ([14, 31], 1, False),
+        ([16], 1, True),
+        ([16], 0, False),  # nothing has expired
+        ([], 1, False),
+    ],
+)
+def test_on_sqlite_a_pass_that_would_leave_nothing_new_is_refused(
+    db: None, settings: Any, ages: list[int], keys: int, refused: bool
+) -> None:
+    settings.CART_DAYS = 30
+    for age in ages:
+        old_cart(age)
+    records(keys, timedelta(days=2))
+    before = table_contents()
+    with pytest.raises(CommandError) if refused else nullcontext():
+        call_command("purge_carts", stdout=StringIO())
+    assert (table_contents() == before) == (refused or not keys)
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no clock of its own")
+def test_the_clock_of_the_database_says_what_has_expired(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = old_cart(1)
+    unguarded_rows(Cart).update(modified_on=datetime.now(UTC) - timedelta(minutes=9, seconds=30))
+    monkeypatch.setattr(timezone, "now", lambda: datetime.now(UTC) + timedelta(seconds=40))
+    assert purge("--older-than=10m")[0] == "0 carts deleted."
+    assert Cart.objects.get() == kept
 
 
 @pytest.mark.parametrize("age", ["", "30", "d", "-1d", "0d", "1.5d", "30 d", "3y", "999999d", "٣d"])

@@ -1,16 +1,16 @@
 from argparse import ArgumentParser
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from itertools import chain
 from typing import Any
 from uuid import UUID
 
 from django.contrib.admin.models import LogEntry
 from django.core.management.base import BaseCommand, CommandError
-from django.db.models import Model, Q, QuerySet, Value
+from django.db.models import Q, QuerySet, Value
 from django.db.models.functions import Replace
 
-from carts.management.batches import among, batches, delete_batches
+from carts.management.batches import Kinds, among, any_left, batches, counted, delete_batches
 from carts.models import Cart, CartChange, DeletedCart, IdempotencyRecord, MovedCart
 from cartsvc.guids import EPOCH, GUID
 
@@ -30,20 +30,19 @@ class Command(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="only count what would go")
 
     def handle(self, *, profile_key: UUID, dry_run: bool, **options: object) -> None:
+        if dry_run:
+            self.stdout.write(f"{counted(rows_of_customer(profile_key))} would be deleted.")
+            return
         for model, querysets in rows_of_customer(profile_key):
-            if model is MovedCart and not dry_run:
+            if model is MovedCart:
                 forget_in_histories(profile_key)
-            if delete_batches(model, querysets, self.stdout, dry_run=dry_run):
+            if delete_batches(model, querysets, self.stdout):
                 break  # without what comes next, another run would not find these
-        left = (rows for _, querysets in rows_of_customer(profile_key) for rows in querysets)
-        if not dry_run and any(rows.exists() for rows in left):
+        if any_left(rows_of_customer(profile_key)):
             raise CommandError("Some of it is being changed. Run the command again.")
 
 
-Querysets = Iterable[QuerySet[Any]]
-
-
-def rows_of_customer(profile_key: UUID) -> Iterator[tuple[type[Model], Querysets]]:
+def rows_of_customer(profile_key: UUID) -> Kinds:
     """Yield all that is held of a customer, in the order in which it may be deleted.
 
     A cart that came from another customer, or went to one, has left traces with that one: what

@@ -13,8 +13,8 @@ from django.db.models import F
 from simplejson import JSONEncoder
 
 from carts.cart_errors import CartNotFound
-from carts.management.batches import BATCH, batches
-from carts.management.commands.erase_customer import ANSWERS, Querysets, rows_of_customer
+from carts.management.batches import BATCH, Querysets, batches
+from carts.management.commands.erase_customer import ANSWERS, rows_of_customer
 from carts.models import Cart, DeletedCart, IdempotencyRecord, MovedCart
 from carts.models.cart_change import decoded
 from cartsvc.json_values import json_value

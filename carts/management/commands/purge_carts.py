@@ -1,19 +1,24 @@
 from argparse import ArgumentParser
-from datetime import timedelta
-from functools import partial
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.contrib.admin.models import LogEntry
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connection
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from carts.management.batches import delete_batches
+from carts.management.batches import BATCH, Kinds, any_left, batches, counted, delete_batches
 from carts.management.durations import duration
 from carts.models import Cart, DeletedCart, IdempotencyRecord, MovedCart
 from carts.models.cart_status import expired, has_status
+from carts.models.idempotency import KEPT_TIME
 from carts.records import CHECKOUT
 from cartsvc.guids import first_key_at
+from cartsvc.json_values import rfc3339
+
+# How far the clocks of this machine and of the database may differ.
+CLOCKS_DIFFER = timedelta(minutes=1)
 
 
 class Command(BaseCommand):
@@ -30,32 +35,54 @@ class Command(BaseCommand):
             metavar="AGE",
             help="since their last change, such as 12h, 30d or 4w, in place of the settings",
         )
-        parser.add_argument(
-            "--dry-run", action="store_true", help="only count what would be deleted"
-        )
+        parser.add_argument("--dry-run", action="store_true", help="only say what would go")
+        parser.add_argument("--force", action="store_true", help="whatever SQLite's clock says")
 
-    def handle(self, *, older_than: timedelta | None, dry_run: bool, **options: object) -> None:
-        delete = partial(delete_batches, out=self.stdout, dry_run=dry_run)
-        moment = timezone.now()
-        days = settings.CART_DAYS, settings.ORDERED_CART_DAYS
-        # No index has the time of change. The key sorts carts by creation, which comes first.
-        if any(days) or older_than:
-            limit = moment - (older_than or timedelta(days=min(filter(None, days))))
-            old = Q(modified_on__lt=limit) if older_than else expired(moment)
-            old &= ~has_status(CHECKOUT, moment)  # while somebody pays
-            made_before = Cart.objects.filter(pk__lt=first_key_at(limit))
-            delete(Cart, [made_before], only=lambda rows: rows.filter(old))
-        if all(days) or older_than:
-            limit = moment - (older_than or timedelta(days=max(days)))
-            deleted = DeletedCart.objects.filter(pk__lt=first_key_at(limit))
-            delete(DeletedCart, [deleted], only=lambda rows: rows.filter(deleted_on__lt=limit))
-            moved = MovedCart.objects.filter(cart_id__lt=first_key_at(limit))
-            delete(MovedCart, [moved], only=lambda rows: rows.filter(moved_on__lt=limit))
-            about_carts = LogEntry.objects.filter(staff_entry__isnull=False)
-            delete(LogEntry, [about_carts.filter(action_time__lt=limit)], only=of_deleted_carts)
-        unused = Q(created_on__lt=IdempotencyRecord.expired_before())
-        records = IdempotencyRecord.objects.all()
-        delete(IdempotencyRecord, [records], only=lambda rows: rows.filter(unused))
+    def handle(
+        self, *, older_than: timedelta | None, dry_run: bool, force: bool, **options: object
+    ) -> None:
+        now, clock = timezone.now(), connection.clock()  # type: ignore[attr-defined] # of cartsvc.db
+        moment = clock or now
+        if abs(now - moment) > CLOCKS_DIFFER:
+            raise CommandError(
+                f"This machine's clock says {rfc3339(now)}, and the database's {rfc3339(moment)}: "
+                "nothing is deleted until the wrong one is set."
+            )
+        told = counted(expired_rows(moment, older_than))
+        self.stdout.write(f"At {rfc3339(moment)}, {told} would be deleted.")
+        self.stdout.flush()
+        if dry_run:
+            return
+        days = filter(None, (settings.CART_DAYS, settings.ORDERED_CART_DAYS))
+        half = (older_than or timedelta(days=min(days, default=0))) / 2
+        new = Cart.objects.filter(modified_on__gt=moment - half)
+        is_sure = clock or force or not half or new.exists() or not Cart.objects.exists()
+        if not is_sure and any_left(expired_rows(moment, older_than)):
+            raise CommandError(
+                "By this machine's clock, no cart has changed for half of the time that they are "
+                "kept: set the clock, or if it is right, add --force."
+            )
+        for model, querysets in expired_rows(moment, older_than):
+            delete_batches(model, querysets, self.stdout)
+
+
+def expired_rows(moment: datetime, older_than: timedelta | None) -> Kinds:
+    days = settings.CART_DAYS, settings.ORDERED_CART_DAYS
+    # No index has the time of change. The key sorts carts by creation, which comes first.
+    if any(days) or older_than:
+        limit = moment - (older_than or timedelta(days=min(filter(None, days))))
+        old = Q(modified_on__lt=limit) if older_than else expired(moment)
+        paying = has_status(CHECKOUT, moment)
+        yield Cart, [Cart.objects.filter(old, ~paying, pk__lt=first_key_at(limit))]
+    if all(days) or older_than:
+        limit = moment - (older_than or timedelta(days=max(days)))
+        first = first_key_at(limit)
+        yield DeletedCart, [DeletedCart.objects.filter(pk__lt=first, deleted_on__lt=limit)]
+        yield MovedCart, [MovedCart.objects.filter(cart_id__lt=first, moved_on__lt=limit)]
+        entries = LogEntry.objects.filter(staff_entry__isnull=False, action_time__lt=limit)
+        yield LogEntry, map(of_deleted_carts, batches(entries, BATCH))
+    unused = IdempotencyRecord.objects.filter(created_on__lt=moment - KEPT_TIME)
+    yield IdempotencyRecord, [unused]
 
 
 def of_deleted_carts(entries: QuerySet[LogEntry]) -> QuerySet[LogEntry]:

@@ -196,6 +196,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 self.connection.execute(sql).fetchone()[0] for sql in (HAS_CITUS, HAS_SHARDS)
             )
 
+    def clock(self) -> Any:
+        with self.cursor() as cursor:
+            return cursor.execute("SELECT clock_timestamp()").fetchone()[0]
+
     def oldest_write(self) -> datetime:
         """Return when the oldest transaction began that has written and still runs, or now.
 

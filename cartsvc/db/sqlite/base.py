@@ -47,6 +47,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def exchange(self, *, commit: bool) -> AbstractContextManager[None]:
         return nullcontext()  # it is in this process
 
+    def clock(self) -> None:
+        return None  # it is this machine's
+
     def oldest_write(self) -> datetime:
         """Return now, once no transaction that has written runs: there is one at a time."""
         with transaction.atomic(self.alias):  # takes the lock of writers
