@@ -220,14 +220,16 @@ def test_all_is_watched_and_what_befalls_the_machine_calls(backed_up: Machine) -
             called.setdefault(alert["labels"]["alertname"], int(time.monotonic() - began))
         return set(called)
 
-    wait_until(lambda: call(time.monotonic()) == {"CartsvcWatchdog"}, 120)
+    # The clock is that of the machine below, which may be anything.
+    anyway = {"CartsvcWatchdog", "CartsvcClock"}
+    wait_until(lambda: {"CartsvcWatchdog"} <= call(time.monotonic()) <= anyway, 120)
     wanted = {alert: seconds for _, alerts in FAULTS for alert, seconds in alerts.items()}
     backed_up.run("\n".join(fault for fault, _ in FAULTS), check=True)
     began = time.monotonic()
     wait_until(lambda: call(began) > wanted.keys(), 900)
     print(f"\n{called}")
     late = {alert for alert, seconds in wanted.items() if called[alert] > seconds}
-    assert (called.keys() - wanted.keys(), late) == ({"CartsvcWatchdog"}, set())
+    assert (called.keys() - wanted.keys() - anyway, late) == (set(), set())
     backed_up.run(
         "rm /backup/filler; systemctl stop forgotten; systemctl start cartsvc-backup\n"
         "systemctl enable --now cartsvc-housekeeping.timer"
