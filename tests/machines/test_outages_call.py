@@ -186,8 +186,9 @@ def test_an_issuer_that_is_away_at_a_restart_calls() -> None:
 
         def attempts() -> float:
             is_ready(server.url)
-            return scrape(server)['cartsvc_unreachable_total{server="issuer"}']
+            return scrape(server).get('cartsvc_unreachable_total{server="issuer"}', 0)
 
+        wait_until(attempts)
         before = attempts()
         scrapes.take(FIVE_MINUTES // 2)
         wait_until(lambda: attempts() > before)
