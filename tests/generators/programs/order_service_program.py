@@ -3,8 +3,10 @@
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
-from order_service import Refused, call, follow, payment_failed
+import httpx
+from order_service import Refused, call, follow, payment_failed, sell
 from order_service_shop import CARTS, PIZZA, Json, Kept, Shop, http, listed, new_cart, read
 
 shop = Shop()
@@ -74,6 +76,16 @@ def ends_and_is_paid(attempt: str, cart: Json) -> bool:
 count = len(orders)
 assert shop.sell(twice, take_money=ends_and_is_paid) is None
 assert len(orders) == len(paid()) == count + 1
+
+# Her attempt outlives a token that has expired.
+later = new_cart(PIZZA)
+expired = httpx.Client(base_url=http.base_url, headers={"Authorization": "Bearer expired"})
+steps = shop.take_money, shop.place_order, shop.give_back
+with suppress(Refused):
+    sell(expired, shop.attempts, later, *steps, "pay-later")
+assert "pay-later" in shop.attempts
+assert status_of(later) == ("open", None)
+assert shop.sell(later, "pay-later") == f"order-{len(orders)}"
 
 # Five tabs pay at once: one gets the cart, and no other takes money.
 crowd = new_cart(PIZZA)
