@@ -60,10 +60,12 @@ def test_a_cart_is_created_and_read_with_what_the_page_fills_in(
     assert f'"profileKey": "{example_cart()["keys"]["profileKey"]}"' in found
     assert f'"menuItemKey": {BIG},' in found
 
+    assert "The cart was changed." in executed("changeCart")
     item_id = re.search('"itemId": "(.{36})"', found)[1]
     for operation, said in (
         ("addItem", "The item was added."),
         ("updateItem", "The item was updated."),
+        ("changeItem", "The item was changed."),
         ("removeItem", "The item was removed."),
     ):
         assert said in executed(operation, "Items")
