@@ -52,7 +52,9 @@ def test_every_operation_has_a_line_that_does_it(variables: dict[str, str]) -> N
 
     def answer(name: str) -> Any:
         run_lines.add(name)
-        body = json.loads(run(LINES[name], variables))
+        told = run(LINES[name], variables)
+        assert told.endswith("}\n")  # before the prompt
+        body = json.loads(told)
         assert [each["severity"] for each in body["notifications"]] == ["Success"], body
         return body.get("data")
 
