@@ -69,10 +69,10 @@ def rows_of_customer(profile_key: UUID) -> Kinds:
     yield DeletedCart, among(deleted, "pk", ids)
     yield Cart, among(carts, "pk", ids)
     # The history of a cart that has just gone on may name those who had it before.
-    for rows in among(others_carts, "pk", ids):
-        ids = [*{*ids}.difference(rows.values_list("pk", flat=True))]
+    on = {cart.pk for rows in among(others_carts, "pk", ids) for cart in rows}
+    left = [key for key in ids if key not in on]
     moves = MovedCart.objects.filter(own, moved_on__lte=max(gone.values(), default=EPOCH))
-    yield MovedCart, [*among(moves, "cart_id", [*gone]), *among(others_moves, "cart_id", ids)]
+    yield MovedCart, [*among(moves, "cart_id", [*gone]), *among(others_moves, "cart_id", left)]
 
 
 def answers_with(names: Mapping[UUID, Set[str]]) -> Iterator[QuerySet[Any]]:

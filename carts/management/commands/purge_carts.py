@@ -1,5 +1,6 @@
 from argparse import ArgumentParser
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.contrib.admin.models import LogEntry
@@ -38,15 +39,12 @@ class Command(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="only say what would go")
         parser.add_argument("--force", action="store_true", help="whatever SQLite's clock says")
 
-    def handle(
-        self, *, older_than: timedelta | None, dry_run: bool, force: bool, **options: object
-    ) -> None:
+    def handle(self, *, older_than: timedelta | None, dry_run: bool, force: bool, **_: Any) -> None:
         now, clock = timezone.now(), connection.clock()  # type: ignore[attr-defined] # of cartsvc.db
         moment = clock or now
         if abs(now - moment) > CLOCKS_DIFFER:
             raise CommandError(
-                f"This machine's clock says {rfc3339(now)}, and the database's {rfc3339(moment)}: "
-                "nothing is deleted until the wrong one is set."
+                f"Set the clocks: this machine says {rfc3339(now)}, the database {rfc3339(moment)}."
             )
         told = counted(expired_rows(moment, older_than))
         self.stdout.write(f"At {rfc3339(moment)}, {told} would be deleted.")
@@ -59,7 +57,7 @@ class Command(BaseCommand):
         is_sure = clock or force or not half or new.exists() or not Cart.objects.exists()
         if not is_sure and any_left(expired_rows(moment, older_than)):
             raise CommandError(
-                "By this machine's clock, no cart has changed for half of the time that they are "
+                "By this machine's clock, no cart has changed for half of the time that carts are "
                 "kept: set the clock, or if it is right, add --force."
             )
         for model, querysets in expired_rows(moment, older_than):
@@ -81,8 +79,7 @@ def expired_rows(moment: datetime, older_than: timedelta | None) -> Kinds:
         yield MovedCart, [MovedCart.objects.filter(cart_id__lt=first, moved_on__lt=limit)]
         entries = LogEntry.objects.filter(staff_entry__isnull=False, action_time__lt=limit)
         yield LogEntry, map(of_deleted_carts, batches(entries, BATCH))
-    unused = IdempotencyRecord.objects.filter(created_on__lt=moment - KEPT_TIME)
-    yield IdempotencyRecord, [unused]
+    yield IdempotencyRecord, [IdempotencyRecord.objects.filter(created_on__lt=moment - KEPT_TIME)]
 
 
 def of_deleted_carts(entries: QuerySet[LogEntry]) -> QuerySet[LogEntry]:
