@@ -1,6 +1,7 @@
 """The operations: each parses the request, calls the model and wraps the result."""
 
 import logging
+from contextlib import nullcontext
 from datetime import timedelta
 from functools import partial
 from uuid import UUID
@@ -28,7 +29,7 @@ from cartsvc.api.envelope import entity_tag, object_text
 from cartsvc.api.headers import versions
 from cartsvc.api.operation import Operation
 from cartsvc.api.query import QueryParameter, integer_between, one_of, query_values
-from cartsvc.concurrency_limit import WAITING
+from cartsvc.concurrency_limit import COMPUTING, WAITING
 from cartsvc.guids import parse_guid
 from cartsvc.json_values import compact_json
 from cartsvc.member_names import camel_case
@@ -161,7 +162,9 @@ class CartViewSet(OperationView):
         values = query_values(request.GET, known)
         limit, cursor, status, restaurant_key, _ = values.values()
         keys = {} if restaurant_key is None else {"restaurant_key": restaurant_key}
-        with WAITING.seat_for((self.caller, "reads")):
+        # It looks at all of the customer's carts, for one request of a caller after the other.
+        turn = COMPUTING.seat_for((self.caller, profile_key)) if by_change else nullcontext()
+        with turn, WAITING.seat_for((self.caller, "reads")):
             page = self.carts(**keys).summaries(limit + 1, cursor, status, by_change=by_change)
         mark = MODIFIED if by_change else ""
         next_cursor = f'"{mark}{page[limit - 1][0]}"' if len(page) > limit else "null"

@@ -5,7 +5,7 @@ at the desk. There is a limit for each of the three things that a request may do
 
 - `RECEIVING` a body, which may come slowly.
 - `COMPUTING`: a body is validated, a page is made, or a password is checked. Python runs one thread
-  at a time, so a caller with one seat loses nothing.
+  at a time, so a caller with one seat loses nothing. Or all carts of a customer are sorted.
 - `WAITING` for the database, which may stand still, or for a locked row. A caller's changes, its
   reads and all pages count as callers of their own. The server has two threads more: one answers
   what needs no database, and refuses; one is for `/readyz` (`CHECKING`).

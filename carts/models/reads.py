@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple, Self
 from uuid import UUID
 
-from django.db import models
+from django.db import connection, models
 from django.db.models import Case, F, FilteredRelation, Q, Value, When
 
 from carts.changeable_fields import CHANGEABLE_CART_FIELDS
@@ -133,7 +133,8 @@ def select_summaries(
     cart_id, at = Parameter("cart_id", models.UUIDField()), Parameter("at", models.DateTimeField())
 
     def page() -> models.QuerySet[Cart]:
-        carts = carts_by(keys).order_by(*["-modified_on"][:by_change], "-id")
+        order = [*["-modified_on"][:by_change], "-id"]
+        carts = carts_by(keys).order_by(*order)
         if further:
             beyond = Q(id__lt=cart_id)
             if by_change:
@@ -141,9 +142,12 @@ def select_summaries(
             carts = carts.filter(beyond)
         if status:
             carts = carts.filter(has_status(status, MOMENT))
-        return carts.values_list(
-            "id", cart_json(itemCount="item_count"), *["modified_on"][:by_change]
-        )[:limit]
+        carts = carts[:limit]
+        # Of the creation, an index has the order.
+        if by_change and connection.computes_before_limiting:  # type: ignore[attr-defined]
+            carts = carts_by(keys).filter(id__in=carts.values("id")).order_by(*order)
+        shown = cart_json(itemCount="item_count")
+        return carts.values_list("id", shown, *["modified_on"][:by_change])
 
     return Select(page)
 

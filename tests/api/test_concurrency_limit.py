@@ -118,6 +118,23 @@ def test_large_carts_of_one_bearer_wait_for_each_other(bearer: Bearers, long_wai
     assert Cart.objects.count() == 34
 
 
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="a read waits for nothing")
+def test_a_bearer_has_one_list_by_change_at_a_time(
+    bearer: Bearers, long_waits: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(COMPUTING, "seconds", 0.1)
+    anna, lock = bearer("anna"), "LOCK TABLE carts_cart IN ACCESS EXCLUSIVE MODE"
+    with (
+        ThreadPoolExecutor(1) as pool,
+        open_transaction(lambda: connection.cursor().execute(lock)) as release,
+    ):
+        first = pool.submit(anna.get, "?sort=modified")
+        wait_until(lambda: waiting_for_a_lock() == 1)
+        assert anna.get("?sort=modified").status_code == 503
+        release()
+        assert first.result().status_code == 200
+
+
 @pytest.mark.skipif(connection.vendor == "sqlite", reason="a write holds the whole file")
 def test_a_held_cart_holds_up_no_other_body(
     bearer: Bearers, settings: Settings, long_waits: None

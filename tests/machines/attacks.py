@@ -56,6 +56,11 @@ class Target:
     def post(self, body: Any, *headers: str) -> bytes:
         return self.request("POST", self.carts, body, *headers)
 
+    def changes(self) -> bytes:
+        """Return a back end's request for the oldest changes that are kept."""
+        signing = {**self.signing, "scope": "Cart.Read Cart.AnyProfile"}
+        return replace(self, signing=signing).request("GET", "/v2.0/changes?after=0")
+
     def put(self, *headers: str) -> bytes:
         """Return a request that replaces the hot item."""
         return self.request("PUT", f"{self.carts}/{self.hot}", bodies.item(), *headers)
@@ -140,6 +145,8 @@ def new_key() -> str:
 RETURN = "Prefer: return=representation"
 BAD = bodies.bare_cart(items=[{"options": [{}] * 100}] * 500)
 LARGE = bodies.cart(items=500, options=10)
+# A customer of 20,000 carts.
+MANY = uuid.UUID(int=20_000)
 # The cart that costs most to show: all texts of it are as long as they may be.
 LARGEST = bodies.cart(
     items=[
@@ -169,6 +176,10 @@ ATTACKS = {
     "numbers of 300 digits": Attack(lambda to: to.post(DIGITS)),
     "sign-ins, each a new name and address": Attack(sign_in, anew=True),
     "lists of 100 of the largest carts": Attack(lambda to: to.get("?limit=100")),
+    "lists of 100 of a customer's 20,000 carts by change": Attack(
+        lambda to: replace(to, profile=MANY).get("?sort=modified&limit=100")
+    ),
+    "pages of 100 changes": Attack(lambda to: to.changes()),
     "reads of the largest cart": Attack(lambda to: to.get(f"/{to.largest}")),
     "changes that prefer the largest cart back": Attack(
         lambda to: to.request(

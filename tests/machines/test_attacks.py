@@ -17,7 +17,7 @@ from dataclasses import replace
 import pytest
 
 from tests.machines.attack_trials import Caller, honest, try_attack
-from tests.machines.attacks import ATTACKS, LARGE, LARGEST, Target
+from tests.machines.attacks import ATTACKS, LARGE, LARGEST, MANY, Target
 from tests.machines.proxies import HOST, nginx
 from tests.machines.servers import (
     ISSUER,
@@ -47,16 +47,19 @@ LAWFUL = {"200", "400", "503", "none", "held"}
 if LONG:  # what a token, a path, a version, a rate or a header may get
     LAWFUL |= {"401", "404", "412", "429", "431"}
 
-# Makes a hundred copies of the largest cart, and a session at the desk, which lists them. A list
-# reads what is kept with a cart, and no items: those need not be copied.
-COPIES = """
+# Makes a customer of many carts, a hundred copies of the largest cart, and a session at the desk,
+# which lists them. A list reads what is kept with a cart, and no items: those need not be copied.
+COPIES = f"""
 import uuid
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.test import Client
+from uuid_utils.compat import uuid7
 from carts.models import Cart
-cart = Cart.objects.order_by("-item_count").values()[0]
-QuerySet(Cart).bulk_create(Cart(**cart | {"id": uuid.uuid4()}) for _ in range(100))
+largest = Cart.objects.order_by("-item_count").values()[0]
+for cart, copies in ((largest | {{"profile_key": uuid.{MANY!r}}}, {MANY.int}), (largest, 100)):
+    rows = (Cart(**cart | {{"id": uuid7()}}) for _ in range(copies))
+    QuerySet(Cart).bulk_create(rows, batch_size=1000)
 client = Client()
 client.force_login(User.objects.create_superuser("attacker"))
 print(client.cookies["sessionid"].value)

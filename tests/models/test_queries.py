@@ -10,7 +10,9 @@ import socket
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from functools import partial
+from itertools import count
 from tempfile import TemporaryFile
 from typing import Any
 
@@ -209,25 +211,65 @@ def test_a_refused_body_asks_the_database_nothing(body: object, path: str) -> No
     assert statements(lambda: api.post(path, body), 0, 400) == ""
 
 
+def carts_of_a_customer(number: int) -> None:
+    totals, now = dict.fromkeys(Totals._fields, 0), timezone.now()
+    carts = [
+        CartFactory.build(profile_key=PROFILE, modified_on=now + timedelta(seconds=n), **totals)
+        for n in range(number)
+    ]
+    unguarded_rows(Cart).bulk_create(carts)
+
+
+def plan_of(page: Select, explain: str) -> list[Any]:
+    sql, *rest = page.compiled
+    explained = Select(page.queryset)
+    vars(explained)["compiled"] = (f"{explain} {sql}", *rest[:-1], {})
+    return explained.rows(profile_key=PROFILE, moment=timezone.now())
+
+
 @pytest.mark.parametrize("status", ["checkout", "ordered", "abandoned"])
 def test_closed_carts_are_looked_up_among_many_open_ones(status: str) -> None:
-    totals, now = dict.fromkeys(Totals._fields, 0), timezone.now()
-    others = CartFactory.build_batch(500, profile_key=PROFILE, modified_on=now, **totals)
-    unguarded_rows(Cart).bulk_create(others)
+    carts_of_a_customer(500)
     CartFactory(profile_key=PROFILE).close(outcome=status, reference="x")
     page = select_summaries(("profile_key",), 21, status, further=False, by_change=False)
-    sql, *rest = page.compiled
-    explained, explain = Select(page.queryset), "EXPLAIN QUERY PLAN"
+    explain = "EXPLAIN QUERY PLAN"
     if connection.vendor == "postgresql":
         connection.cursor().execute("ANALYZE carts_cart")
         explain = "EXPLAIN"
-    vars(explained)["compiled"] = (f"{explain} {sql}", *rest[:-1], {})
 
-    found = explained.rows(profile_key=PROFILE, moment=timezone.now())
+    found = plan_of(page, explain)
 
     assert "carts_cart_profile_status_id" in str(found)
     [(_, json)] = page.rows(profile_key=PROFILE, moment=timezone.now())
     assert '"reference":"x"' in json
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="it counts SQLite's steps")
+@pytest.mark.parametrize("query", ["", "&status=open", "&restaurantKey=4711"])
+def test_a_list_by_change_makes_the_json_of_a_page_alone(query: str) -> None:
+    """The JSON of a cart takes some 150 steps, and a look at its keys 11."""
+    carts_of_a_customer(400)
+    steps = count()
+    connection.connection.set_progress_handler(lambda: next(steps) * 0, 1)
+    try:
+        response = Api().get(f"?sort=modified&limit=5{query}")
+    finally:
+        connection.connection.set_progress_handler(None, 1)
+    assert len(response.json()["data"]["carts"]) == 5
+    assert 400 < next(steps) < 400 * 50
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="it reads PostgreSQL's plan")
+def test_the_plan_of_a_list_by_change_makes_the_json_of_a_page_alone() -> None:
+    carts_of_a_customer(400)
+    page = select_summaries(("profile_key",), 21, None, further=False, by_change=True)
+    [[[explained]]] = plan_of(page, "EXPLAIN (ANALYZE, VERBOSE, FORMAT JSON)")
+    nodes = [explained["Plan"]]
+    for node in nodes:
+        nodes += node.get("Plans", ())
+    with_json = [node for node in nodes if "cartId" in str(node.get("Output"))]
+    assert {node["Actual Rows"] for node in with_json} == {21}
+    assert nodes[-1]["Actual Rows"] == 400
 
 
 def test_a_cart_that_is_not_found_is_looked_for_once() -> None:

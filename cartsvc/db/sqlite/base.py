@@ -27,6 +27,8 @@ LAST_WAIT_SECONDS = 0.0005
 
 class DatabaseWrapper(base.DatabaseWrapper):
     is_distributed = False
+    # A SELECT that sorts may compute what it returns of rows that LIMIT then leaves out.
+    computes_before_limiting = True
 
     def get_new_connection(self, conn_params: dict[str, object]) -> sqlite3.Connection:
         """Connect. A new database file is readable by its user only.
