@@ -189,8 +189,8 @@ def test_an_issuer_that_is_away_at_a_restart_calls() -> None:
             return scrape(server).get('cartsvc_unreachable_total{server="issuer"}', 0)
 
         wait_until(attempts)
-        before = attempts()
         scrapes.take(FIVE_MINUTES // 2)
+        before = attempts()
         wait_until(lambda: attempts() > before)
         scrapes.take(FIVE_MINUTES // 2)
     assert scrapes.fired().keys() == {"CartsvcNotReady", "CartsvcIssuerUnreachable"}
