@@ -77,22 +77,26 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
     TypeError, and values that the specification does not allow are InvalidValues.
     """
 
-    author: Author | None = None
+    _author: Author | None = None
     keys: Mapping[str, object] = MappingProxyType({})
     moment: datetime | None = None  # of changes, if not now
     returns_cart = False  # with the outcome of a change, unless it is large
 
+    @property
+    def author(self) -> Author:
+        return self._author or Author.shell()
+
     def by(self, author: Author | None, *, returns_cart: bool = False, **keys: object) -> Self:
         """Return a manager of the carts whose fields have the `keys`, for changes by `author`."""
         carts = type(self)()
-        carts.__dict__.update(vars(self), author=author, returns_cart=returns_cart)
+        carts.__dict__.update(vars(self), _author=author, returns_cart=returns_cart)
         # Earlier keys win, so that a second call cannot widen the selection.
         carts.keys = {**keys, **self.keys}
         return carts
 
     def dated(self, moment: datetime) -> Self:
         """Return a manager whose changes are dated `moment`. For demonstrations."""
-        carts = self.by(self.author)
+        carts = self.by(self._author)
         carts.moment = moment
         return carts
 
@@ -189,7 +193,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
 
     def create_cart(self, cart_id: UUID, profile_key: UUID, new: NewCart) -> Outcome:
         """Create a cart (specification: Create Cart). Its id must have been made just now."""
-        author, made = self.author or Author.shell(), made_at(cart_id)
+        author, made = self.author, made_at(cart_id)
         moment = self.moment or max(timezone.now(), made)  # the clock may have been set back
         items = placed_items({uuid7(): item for item in new.items})
         empty = CartRow(moment, cart_id, profile_key, new.currency, moment)
@@ -265,7 +269,6 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
 
     def move_cart(self, cart_id: UUID, profile_key: UUID, *, version: Expected = None) -> Outcome:
         """Give a cart to another customer, as it is. To its own, this changes nothing."""
-        author = self.author or Author.shell()
         with Transaction.begin() as transaction:
             cart, _ = self._lock(transaction, cart_id, version)
             if cart.profile_key == profile_key:
@@ -273,7 +276,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
             new = next_version(cart)._replace(profile_key=profile_key)
             old_key, new_key = ({"profile_key": str(row.profile_key)} for row in (cart, new))
             rows = {"old": cart.profile_key, "new": profile_key, "cart": cart.id}
-            left = {**cart.key, "moved_on": new.modified_on, **author.columns}
+            left = {**cart.key, "moved_on": new.modified_on, **self.author.columns}
             statements: list[Sent] = [
                 (cart_statements.MOVE_ROWS, rows),
                 # It may come back to a customer whose it was.
@@ -285,14 +288,13 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
 
     def delete_cart(self, cart_id: UUID, *, version: Expected = None) -> None:
         """Delete a cart with its items and its history. A `DeletedCart` says who did, and when."""
-        author = self.author or Author.shell()
         with Transaction.begin() as transaction:
             cart, [[kept]] = self._lock(transaction, cart_id, version, SELECT_KEPT)
             left = {
                 **cart.key,
                 **dict(zip(KEPT_OF_DELETED, kept, strict=True)),
                 "deleted_on": max(cart.modified_on, cart.moment),
-                **author.columns,
+                **self.author.columns,
             }
             statements: list[Sent] = [
                 *item_deletions(cart),
@@ -359,12 +361,8 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
             cart, [rows] = self._lock(transaction, cart_id, version, SELECT_ITEM, item_id=item_id)
             [removed] = items_in_rows(rows)
             change = WhatChanged("Remove Item", recorded_item(removed), {}, removed)
-            keys = {"id": item_id, "item_id": item_id, "profile_key": cart.profile_key}
-            statements: list[Sent] = [(cart_statements.DELETE_ITEM, keys)]
-            if removed.item.options:
-                statements.insert(0, (cart_statements.DELETE_OPTIONS, keys))
-            new = next_version(cart, [removed])
-            return self._write(transaction, cart, new, change, statements)
+            statements = item_statements(cart, removed, None)
+            return self._write(transaction, cart, next_version(cart, [removed]), change, statements)
 
     def _write_item(
         self, transaction: Transaction, cart: CartRow, operation: str, old: PlacedItem, item: Item
@@ -411,8 +409,7 @@ class CartManager(models.Manager.from_queryset(CartQuerySet)):  # type: ignore[m
         statements: Sequence[Sent],
     ) -> Outcome:
         """Send the statements, and with them the cart as it is now and the record of its change."""
-        author = self.author or Author.shell()
-        sent = [*statements, *change_statements(cart, new, change, author)]
+        sent = [*statements, *change_statements(cart, new, change, self.author)]
         if self.returns_cart and new.size <= MAX_RETURNED:
             select = select_cart(cart_statements.CART_KEYS)
             sent.append((select, new._asdict()))

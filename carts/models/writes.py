@@ -195,17 +195,19 @@ def change_statements(
     return statements
 
 
-def item_statements(cart: CartRow, old: PlacedItem, new: PlacedItem) -> list[Sent]:
-    """Return the statements that replace an item."""
-    keys = {"id": new.id, "item_id": new.id, "profile_key": cart.profile_key}
-    values = {**keys, **new.item._asdict(), "value": new.value}
-    statements: list[Sent] = [(cart_statements.UPDATE_ITEM, values)]
+def item_statements(cart: CartRow, old: PlacedItem, new: PlacedItem | None) -> list[Sent]:
+    """Return the statements that replace an item, or remove it."""
+    keys = {"id": old.id, "item_id": old.id, "profile_key": cart.profile_key}
     # The most frequent change is a new quantity, which leaves the options alone.
-    if new.item.options != old.item.options:
-        if old.item.options:
-            statements.insert(0, (cart_statements.DELETE_OPTIONS, keys))
-        statements.append((cart_statements.INSERT_OPTIONS, {**keys, "rows": option_rows([new])}))
-    return statements
+    differs = not new or new.item.options != old.item.options
+    deleted = [(cart_statements.DELETE_OPTIONS, keys)] if differs and old.item.options else []
+    if not new:
+        return [*deleted, (cart_statements.DELETE_ITEM, keys)]
+    update = cart_statements.UPDATE_ITEM, {**keys, **new.item._asdict(), "value": new.value}
+    if not differs:
+        return [update]
+    rows = option_rows([new])
+    return [*deleted, update, (cart_statements.INSERT_OPTIONS, {**keys, "rows": rows})]
 
 
 def insertions(cart: CartRow, placed: Collection[PlacedItem]) -> list[Sent]:
