@@ -1,25 +1,16 @@
 """The operations: each parses the request, calls the model and wraps the result."""
 
-import logging
 from contextlib import nullcontext
-from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
-from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from carts import cart_errors, serializers
 from carts.models.cart_status import STATUSES
-from carts.models.change_feed import (
-    CLOCK_SECONDS,
-    LOOKED_THROUGH,
-    OLDEST,
-    ListedChange,
-    changes_after,
-)
+from carts.models.change_feed import LOOKED_THROUGH, OLDEST, ListedChange, changes_after, is_ahead
 from carts.models.idempotency import Answer
 from carts.models.manager import CartManager
 from carts.models.reads import PageCursor
@@ -35,8 +26,6 @@ from cartsvc.json_values import compact_json
 from cartsvc.member_names import camel_case
 from cartsvc.request_errors import InvalidParameter, UnknownParameter
 from cartsvc.serving.logs import warn_once_a_minute
-
-logger = logging.getLogger(__name__)
 
 PAGE_SIZE, MAX_PAGE_SIZE = 20, 100
 MODIFIED, OF_THIS_LIST = "modified", "be a nextCursor of this list"
@@ -58,14 +47,11 @@ IN_ORDER_OF_CHANGE = IN_ORDER_OF_CREATION | {
 
 
 def changes_cursor(text: str) -> PageCursor | None:
-    """Return the cursor; None if it is none, or further ahead of this clock than clocks differ.
-
-    No `next` is ahead of the clock by which it was made, so that one was set back since.
-    """
+    """Return the cursor, or None. One that is ahead was made by a clock that was set back since."""
     cursor = OLDEST if text == "0" else PageCursor.parsed(text)
-    if cursor and cursor.at <= timezone.now() + timedelta(seconds=CLOCK_SECONDS):
+    if cursor and not is_ahead(cursor):
         return cursor
-    warn_once_a_minute(logger, "A cursor of List Changes is none, or ahead of the clock.")
+    warn_once_a_minute("A cursor of List Changes is none, or ahead of the clock.")
     return None
 
 

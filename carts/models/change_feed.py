@@ -18,6 +18,7 @@ from uuid import UUID
 
 from django.db import connection, models
 from django.db.models import Case, OuterRef, Q, Subquery, When
+from django.utils import timezone
 
 from carts.models.cart import Cart
 from carts.models.cart_change import CartChange, decoded
@@ -69,6 +70,11 @@ def settled_until() -> datetime:
     """
     oldest: datetime = connection.oldest_write()  # type: ignore[attr-defined] # of cartsvc.db
     return oldest - timedelta(seconds=SETTLING_SECONDS)
+
+
+def is_ahead(seen: PageCursor) -> bool:
+    """Return whether it lies further ahead of this machine's clock than clocks may differ."""
+    return seen.at > timezone.now() + timedelta(seconds=CLOCK_SECONDS)
 
 
 def changes_after(

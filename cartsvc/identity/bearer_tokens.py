@@ -1,6 +1,5 @@
 """Bearer tokens (RFC 6750): verify a token and read the caller's identity from its claims."""
 
-import logging
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -25,8 +24,6 @@ from cartsvc.characters import UNPRINTABLE
 from cartsvc.identity.issuer_keys import IssuerKeys
 from cartsvc.request_errors import InsufficientScope, InvalidToken, NotAuthenticated, Unavailable
 from cartsvc.serving.logs import warn_once_a_minute
-
-logger = logging.getLogger(__name__)
 
 # A busy caller sends the same token each time, and verifying it is dear. All that are remembered
 # take a few megabytes at most: no header is longer than HEADER_MAX_LENGTH.
@@ -133,7 +130,7 @@ def _log_claim(error: BaseException) -> None:
     is_unsigned = isinstance(error, DecodeError | InvalidAlgorithmError)
     of_claim = isinstance(error, InvalidTokenError | InvalidClaim) and not is_unsigned
     if of_claim or text.endswith("must be an integer."):
-        warn_once_a_minute(logger, f"A token with a good signature was refused: {text}")
+        warn_once_a_minute(f"A token with a good signature was refused: {text}")
 
 
 @lru_cache(MAX_REMEMBERED_TOKENS)

@@ -10,7 +10,6 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from io import FileIO, TextIOWrapper
-from math import inf
 from socket import gethostname
 
 from django.conf import settings
@@ -130,11 +129,11 @@ def log_access(
     access.info("%s %s", operation, response.status_code, extra={"members": members})
 
 
-def warn_once_a_minute(logger: logging.Logger, text: str) -> None:
+def warn_once_a_minute(text: str) -> None:
     moment = time.monotonic()
-    if moment >= _warned_at.get(text, -inf) + LOG_SECONDS:
+    if moment >= _warned_at.get(text, -LOG_SECONDS) + LOG_SECONDS:
         _warned_at[text] = moment
-        logger.warning("%s", text)
+        logging.getLogger("cartsvc").warning("%s", text)
 
 
 @lru_cache(1000)
