@@ -110,8 +110,6 @@ def _as_json(value: object) -> Any:
     match value:
         case Decimal():
             return f"{value.normalize():f}"
-        case frozenset():
-            return sorted(value)
         case tuple() if hasattr(value, "_asdict"):
             default = defaults_of(type(value))
             sent = value._asdict().items()

@@ -85,7 +85,8 @@ class Select:
     def received(self, cursor: Cursor) -> Rows:
         rows: Rows = cursor.fetchall()
         *_, converters = self.compiled
-        if not converters:
+        # psycopg gives numbers as they are. Their zeros are left to whoever shows them.
+        if not converters or cursor.db.vendor == "postgresql":
             return rows
         # The compiler's own connection may be another thread's.
         compiler = self.compiler.query.get_compiler(connection=cursor.db)
