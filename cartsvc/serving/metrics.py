@@ -6,63 +6,80 @@ pipe, so that no disk can end it, and counts outlive it. One that is killed lose
 
 import json
 import os
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import accumulate
 from math import inf
 from threading import Lock, Thread
+from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import prometheus_client
 from django.http import HttpResponse
+from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 
 from cartsvc import __version__
 from cartsvc.serving.logs import instance_name
 
-# Seconds, and how Prometheus writes them.
-BOUNDS = {n: str(n) for n in (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)}
-BOUNDS[inf] = "+Inf"
+# The upper bounds of a histogram's buckets, in seconds.
+BOUNDS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, inf)
 
 REGISTRY = prometheus_client.CollectorRegistry()
 
-# By metric, sample and labels: what a worker has yet to send, and in the parent the sums of all.
+# By metric and labels: what a worker has yet to send, and in the parent the sums of all.
 _counts: defaultdict[tuple[object, ...], float] = defaultdict(float)
 _lock = Lock()
 _writer = -1  # the pipe to the parent, if METRICS_BIND is set
 
 
-class Metric(Collector):
+class Counter(Collector):
     def __init__(self, name: str, text: str, *labels: str) -> None:
         self.name, self.text, self.labels = f"cartsvc_{name}", text, labels
         REGISTRY.register(self)
         if not labels:
             self.add(amount=0)
 
-    def add(self, *labels: object, sample: str = "_total", amount: float = 1) -> None:
+    def add(self, *labels: object, amount: float = 1) -> None:
         with _lock:
-            _counts[self.name, sample, *labels] += amount
+            _counts[self.name, *labels] += amount
 
     def collect(self) -> Iterator[prometheus_client.Metric]:
-        kind = "histogram" if "le" in self.labels else "counter"
-        family = prometheus_client.Metric(self.name, self.text, kind)
+        family = CounterMetricFamily(self.name, self.text, labels=self.labels)
+        for labels, count in self._counted().items():
+            family.add_metric([*map(str, labels)], count)
+        yield family
+
+    def _counted(self) -> dict[Any, float]:
         with _lock:
-            for (name, sample, *values), count in _counts.items():
-                if name == self.name:
-                    labels = dict(zip(self.labels, map(str, values), strict=False))
-                    family.add_sample(f"{name}{sample}", labels, count)
+            return {key[1:]: n for key, n in _counts.items() if key[0] == self.name}
+
+
+class Histogram(Counter):
+    """Of seconds: the count of each bucket, and the "sum" of all."""
+
+    def collect(self) -> Iterator[prometheus_client.Metric]:
+        family = HistogramMetricFamily(self.name, self.text, labels=self.labels)
+        counts = self._counted()
+        for label in dict.fromkeys(label for label, _ in counts):
+            sums = accumulate(counts.get((label, bound), 0) for bound in BOUNDS)
+            buckets = [*zip(map(floatToGoString, BOUNDS), sums, strict=True)]
+            family.add_metric([label], buckets, counts.get((label, "sum"), 0))
         yield family
 
 
-REQUESTS = Metric("requests", "Requests answered.", "operation", "status")
-SECONDS = Metric("request_seconds", "Seconds to answer a request.", "operation", "le")
-REPLAYS = Metric("replays", "Requests answered from their Idempotency-Key's record.")
-REFUSALS = Metric(
+REQUESTS = Counter("requests", "Requests answered.", "operation", "status")
+SECONDS = Histogram("request_seconds", "Seconds to answer a request.", "operation")
+REPLAYS = Counter("replays", "Requests answered from their Idempotency-Key's record.")
+REFUSALS = Counter(
     "errors", "Requests refused, by the first error's code and exception.", "code", "exception"
 )
-DATABASE_ERRORS = Metric("database_errors", "Requests that the database did not serve.")
-UNREACHABLE = Metric("unreachable", "Failed attempts to ask another server.", "server")
-WORKERS_REPLACED = Metric("workers_replaced", "Workers started in place of one that had died.")
+DATABASE_ERRORS = Counter("database_errors", "Requests that the database did not serve.")
+UNREACHABLE = Counter("unreachable", "Failed attempts to ask another server.", "server")
+WORKERS_REPLACED = Counter("workers_replaced", "Workers started in place of one that had died.")
 KEYS_AGE = prometheus_client.Gauge(
     "cartsvc_keys_age_seconds",
     "Seconds since a server's newest keys were fetched; +Inf: never.",
@@ -73,11 +90,8 @@ KEYS_AGE = prometheus_client.Gauge(
 
 def count_request(operation: str, response: HttpResponse, seconds: float) -> None:
     REQUESTS.add(operation, response.status_code)
-    with _lock:  # all of them each time, so that they stay in this order
-        for bound, written in BOUNDS.items():
-            _counts[SECONDS.name, "_bucket", operation, written] += seconds <= bound
-    SECONDS.add(operation, sample="_count")
-    SECONDS.add(operation, sample="_sum", amount=seconds)
+    SECONDS.add(operation, BOUNDS[bisect_left(BOUNDS, seconds)])
+    SECONDS.add(operation, "sum", amount=seconds)
     if "Idempotent-Replayed" in response:
         REPLAYS.add()
 
