@@ -90,7 +90,10 @@ def expires_on() -> Expression:
 
 
 def expired(moment: datetime) -> Q:
-    """Return the condition of the carts that have expired by the moment. See `expires_on`."""
+    """Return the condition of the carts that have expired by the moment, as `expires_on` says.
+
+    Citus deletes by no CASE that has a time in it, so it is said once more.
+    """
     found = Q(pk__in=[])
     if days := settings.CART_DAYS:
         found |= ~Q(stored_status=ORDERED) & Q(modified_on__lt=moment - timedelta(days=days))
