@@ -76,10 +76,13 @@ class ManyCartsView(View):
         self.versions = {
             key: parse_version(version) for text, _, version in chosen if (key := parse_guid(text))
         }
-        self.list_query = request.POST.get("list_query", "")
+        self.list_query = request.META["QUERY_STRING"]
         back = HttpResponseRedirect(f"{reverse('admin:carts_cart_changelist')}?{self.list_query}")
         if not self.versions:
-            messages.warning(request, "No cart was selected.")
+            # A GET comes in place of a POST that was refused, such as after logging in.
+            is_sent = request.method == "POST"
+            text = "No cart was selected." if is_sent else "Select the carts again."
+            messages.warning(request, text)
             return back
         self.is_ready = self.read_form()
         self.is_sure = self.is_ready and "sure" in request.POST

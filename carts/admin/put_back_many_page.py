@@ -4,7 +4,6 @@ from collections import ChainMap
 from typing import Any
 
 from django.core.exceptions import BadRequest
-from django.http import QueryDict
 
 from carts.admin.formatting import format_moment, isolate
 from carts.admin.forms import WhyForm
@@ -24,7 +23,7 @@ class PutBackManyView(ManyCartsView):
     template = "put_back_many"
 
     def read_form(self) -> bool:
-        filters = FindForm(QueryDict(self.list_query))
+        filters = FindForm(self.request.GET)
         if not filters.is_valid() or not filters.cleaned_data["changed_by"]:
             raise BadRequest("The list does not say by whom its carts were changed.")
         named = ("changed_by", "changed_from", "changed_to")

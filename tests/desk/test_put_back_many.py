@@ -17,7 +17,7 @@ from carts.models.manager import CartManager
 from carts.models.reads import items_of
 from carts.records import Closing, Item
 from tests.desk.conftest import CARTS, found, marked, words
-from tests.desk.test_channels import CHANNELS, form_in, sent
+from tests.desk.test_channels import CHANNELS, form_in, sent, url_of
 from tests.support.factories import CartFactory, ItemFactory, new_item
 from tests.support.table_contents import Unchanged
 
@@ -47,9 +47,8 @@ def several(db: None) -> list[Cart]:
 
 
 def preview(client: Client, carts: list[Cart], who: str = "sync p019", **query: str) -> Any:
-    fields = "&".join(f"{name}={value}" for name, value in query.items())
-    chosen = {"cart": [str(cart.pk) for cart in carts], "list_query": f"changed_by={who}&{fields}"}
-    page = client.post(PUT_BACK, chosen)
+    chosen = {"cart": [str(cart.pk) for cart in carts]}
+    page = client.post(PUT_BACK, chosen, query_params={"changed_by": who, **query})
     assert page.status_code == 200
     return page
 
@@ -75,7 +74,7 @@ def test_a_bad_change_of_a_partners_carts_is_put_back(lead: Client, several: lis
     assert ">Put it back in 3 carts</button>" in page.text
     assert not LogEntry.objects.exists()
 
-    done = lead.post(PUT_BACK, {**form_in(page), "why": "Ticket 7"}, follow=True)
+    done = lead.post(url_of(page), {**form_in(page), "why": "Ticket 7"}, follow=True)
     assert "Carts changed: 3." in done.text
     before[0][naan] = before[0][naan]._replace(quantity=7)
     assert [held(cart) for cart in several] == before
@@ -95,7 +94,7 @@ def test_the_desks_own_bulk_is_put_back(lead: Client, several: list[Cart]) -> No
     Cart.objects.change_cart(several[0].pk, {"note": "Ring twice"})
     page = preview(lead, several, "anna")
     assert said(page).count("platform “phone” → “ios-app”") == 3
-    lead.post(PUT_BACK, form_in(page))
+    lead.post(url_of(page), form_in(page))
     carts = [Cart.objects.get(pk=cart.pk) for cart in several]
     assert [cart.platform for cart in carts] == ["ios-app"] * 3
     assert [cart.note for cart in carts] == ["Ring twice", None, None]
@@ -111,7 +110,7 @@ def test_items_that_came_and_went_are_put_back(lead: Client, several: list[Cart]
     page = preview(lead, several[:1])
     assert "changed since: Change Item by " in said(page)
     assert "quantity 2 → 9" in said(page)
-    lead.post(PUT_BACK, form_in(page))
+    lead.post(url_of(page), form_in(page))
     assert list(held(several[0])) == [*before, mine.pk]
     assert {key: held(several[0])[key] for key in before} == before
 
@@ -181,7 +180,7 @@ def test_what_differs_since_the_preview_is_left_and_told(lead: Client, several: 
     Cart.objects.change_item(several[0].pk, key, {"price": 3})
     Cart.objects.change_item(several[1].pk, key := next(iter(held(several[1]))), {"quantity": 3})
     Cart.objects.delete_cart(several[2].pk)
-    answer = lead.post(PUT_BACK, form_in(page))
+    answer = lead.post(url_of(page), form_in(page))
     assert "Carts changed: 1." in said(answer)
     assert "Carts that could not be changed: 2." in said(answer)
     assert "which said: “Naan”: price 1.00 → 10.10" in said(answer)
@@ -195,6 +194,5 @@ def test_what_differs_since_the_preview_is_left_and_told(lead: Client, several: 
 def test_it_must_be_said_whose_changes_are_put_back(
     lead: Client, cart: Cart, unchanged: Unchanged, query: str
 ) -> None:
-    chosen = {"cart": str(cart.pk), "list_query": query}
-    assert lead.post(PUT_BACK, chosen).status_code == 400
+    assert lead.post(f"{PUT_BACK}?{query}", {"cart": str(cart.pk)}).status_code == 400
     assert "Put back what" not in lead.get(f"{CARTS}?{query}").text

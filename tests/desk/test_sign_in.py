@@ -1,5 +1,6 @@
 import re
 from datetime import timedelta
+from html import unescape
 from typing import Any
 from uuid import uuid4
 
@@ -7,13 +8,14 @@ import pytest
 from axes.models import AccessAttempt, AccessFailureLog
 from django.conf import settings
 from django.contrib.auth.hashers import make_password
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.contrib.sessions.models import Session
 from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
 from carts.models import Cart
+from carts.models.cart_change import Author
 from tests.desk.conftest import (
     ACCOUNTS,
     CARTS,
@@ -27,6 +29,7 @@ from tests.desk.conftest import (
     staff,
     words,
 )
+from tests.support.table_contents import Unchanged
 
 pytestmark = pytest.mark.usefixtures("cheap_passwords")
 
@@ -180,6 +183,28 @@ def test_a_session_ends_eight_hours_after_the_last_page_and_says_so(
         assert [str(each) for each in response.context["messages"]] == [f"Your session has {said}"]
     for path in (LOGIN, CARTS):
         assert "session has ended" not in Client().get(path, follow=True).text
+
+
+@pytest.mark.parametrize("path", ["channels/", "put-back/"])
+def test_a_session_that_ends_on_a_page_of_many_carts_leads_back_to_the_list(
+    anna: User, cart: Cart, unchanged: Unchanged, path: str
+) -> None:
+    anna.groups.set([Group.objects.get(name="Cart support agent")])
+    Cart.objects.by(Author("bearer", "app")).change_cart(cart.pk, {"note": "x"})
+    unchanged()
+    client, found = Client(), f"{CARTS}?restaurant_key={cart.restaurant_key}&changed_by=app"
+    sign_in(client)
+    page = unescape(client.get(found).text)
+    (url,) = re.findall(f'action="({CARTS}{path}[^"]*)"', page)
+    Session.objects.all().delete()
+    refused = client.post(url, {"cart": str(cart.pk), "platform": "phone", "sure": "yes"})
+    asked = client.get(refused.url)
+    assert "Your session has ended. Nothing was saved." in words(asked.text)
+    sent = {"username": "anna", "password": PASSWORD, "next": asked.context["next"]}
+    back = client.post(LOGIN, sent, follow=True)
+    assert back.redirect_chain[-1] == (found, 302)
+    assert [str(each) for each in back.context["messages"]] == ["Select the carts again."]
+    assert [*back.context["result"].carts] == [cart]
 
 
 def test_who_has_no_last_login_any_more_goes_on(viewer: Client) -> None:
