@@ -108,7 +108,7 @@ class CartAdmin(admin.ModelAdmin):
             "is_open": is_open,
             "may_put_back": is_open and self.has_change_permission(request),
             "labels": LABELS,
-            "items": items.values(),
+            "items": [*items.values()],
             "has_many": len(items) > FEW_ITEMS,
             "printed": [*items.values()][:PRINTED_ITEMS],
             "unprinted": max(0, len(items) - PRINTED_ITEMS),

@@ -208,6 +208,7 @@ class ChangeView(View):
         context = {
             **state._asdict(),
             "title": self.title,
+            "items": [*state.current.placed.values()],
             "cart_url": state.url,
             "is_closed": not self.takes_closed and state.cart.status != OPEN,
             # What happened since stays unseen, until the page shows it as a clash.

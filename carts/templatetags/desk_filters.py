@@ -15,6 +15,7 @@ from carts.records import Item
 register = template.Library()
 register.filter("amount", format_amount)
 register.filter(event_url)
+register.filter(isolate)
 
 # What the lines of an order show of an item.
 IN_LINES = {

@@ -82,7 +82,7 @@ def test_a_cart_is_deleted_with_all_that_belongs_to_it(lead: Client, cart: Cart)
         "2 × Pizza Margherita, 10.10",
         "+ Extra mozzarella, 1.25",
         "2 × Cola, 10.10",
-        "for 42.90 EUR",
+        "· 42.90 EUR · restaurant 4711",
         "with its history",
     ):
         assert text in asked

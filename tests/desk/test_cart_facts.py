@@ -14,6 +14,7 @@ from tests.desk.conftest import (
     big_cart,
     found,
     item_page,
+    marked,
     page_of,
     remove_page,
     staff,
@@ -23,16 +24,22 @@ from tests.support.factories import CartFactory, ItemFactory
 
 
 @pytest.mark.parametrize(
-    ("names", "title"),
+    ("names", "summary"),
     [
-        (["Pizza <b>"], "Pizza &lt;b&gt; 20.20 EUR · 4711"),
-        (["Soup", "Wine"], "Soup, … 40.40 EUR · 4711"),
-        ([], "Empty cart 0.00 EUR · 4711"),
+        (["Pizza <b>"], "2 × [Pizza &lt;b&gt;] · 20.20 EUR"),
+        (["A", "B", "C", "D"], "2 × [A], 2 × [B], 2 × [C], … · 80.80 EUR"),
+        ([], "Empty cart · 0.00 EUR"),
     ],
 )
-def test_a_tab_tells_one_cart_from_another(viewer: Client, names: list[str], title: str) -> None:
+def test_heading_and_tab_tell_one_cart_from_another(
+    viewer: Client, names: list[str], summary: str
+) -> None:
     cart = CartFactory(items=[ItemFactory(display_name=name) for name in names])
-    assert f"<title>{title}</title>" in viewer.get(page_of(cart)).text
+    page = marked(viewer.get(page_of(cart)).text)
+    tab = f"{summary} · restaurant 4711 · Cart {cart.pk} · Support desk"
+    assert f"<title>{tab}</title>" in page
+    heading = summary.replace("[", "<bdi>").replace("]", "</bdi>")
+    assert f'<h1><span dir="ltr">{heading}</span></h1>' in page
 
 
 def ways(client: Client, cart: Cart) -> dict[str, str]:

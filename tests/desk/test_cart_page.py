@@ -237,7 +237,7 @@ def test_a_heading_is_read_without_the_buttons_beside_it(lead: Client, cart: Car
         words(found) for _, found in re.findall("<h([1-3]).*?>(.*?)</h\\1>", page, re.DOTALL)
     ]
     assert headings == [
-        *(f"Cart {cart.pk}", "The order", "What will print", "In the kitchen"),
+        *("2 × Pizza Margherita · 22.70 EUR", "The order", "What will print", "In the kitchen"),
         *("For the customer", "History"),
     ]
 

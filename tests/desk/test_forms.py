@@ -24,9 +24,11 @@ from tests.desk.conftest import (
     item_page,
     items,
     marked,
+    note_page,
     page_of,
     put_back_page,
     remove_page,
+    reopen_page,
     when,
 )
 from tests.support.concurrency import open_transaction
@@ -115,6 +117,25 @@ def form(request: pytest.FixtureRequest, lead: Client, cart: Cart) -> Form:
     sent |= {"quantity": "3", "note": "Thanks", "why": "Asked"}
     same, told, others = CLASHES[request.param]
     return Form(page(cart), same, told, others, sent, typed, question, button)
+
+
+def test_a_page_that_changes_a_cart_says_which(lead: Client, cart: Cart) -> None:
+    cart.add_items([ItemFactory(display_name=name) for name in ("שלום", "<b>", "Tea")])
+    dishes = "9 × [Pizza Margherita], 2 × [שלום], 2 × [&lt;b&gt;], …"
+    which = f"{dishes} · 151.50 EUR · restaurant 4711"
+    shown = which.replace("[", "<bdi>").replace("]", "</bdi>")
+    line = '<p class="which"><span dir="ltr">' + shown.replace(" EUR", " EUR</span>") + "</p>"
+
+    def assert_says_which(url: str) -> None:
+        page = marked(lead.get(url).text)
+        assert f"<title>{which} · " in page
+        assert f"</h1>\n{line}" in page
+
+    for page_at, *_ in FORMS.values():
+        assert_says_which(page_at(cart))
+    assert_says_which(note_page(cart))
+    cart.close(outcome="abandoned")
+    assert_says_which(reopen_page(cart))
 
 
 @pytest.mark.parametrize("why", ["<i>" + "\U0001f355" * 197, ""], ids=["given", "left out"])

@@ -53,7 +53,7 @@ def test_titles_and_headings_hold_isolates(lead: Client, name: str) -> None:
         heading = f'<span dir="ltr">{before}<bdi>{name}</bdi>{after}</span>'
         assert f"<h1>{heading}</h1>" in page
         assert f"&rsaquo; {heading}" in page
-        assert f"<title>{before}\u2068{name}\u2069{after} · Support desk</title>" in page
+        assert f" · {before}\u2068{name}\u2069{after} · Support desk</title>" in page
 
 
 def test_no_value_ends_its_isolate_or_is_markup(lead: Client) -> None:

@@ -34,7 +34,7 @@ if (orderText) {
     return `${text(count)} ${text(name)}: ${text(value.firstChild)}${each}`;
   };
   const rows = document.querySelectorAll(".order .item, .order .option, .order .instructions, .order tfoot tr, [data-copied]");
-  orderText.dataset.copy = [document.querySelector("h1").textContent, ...[...rows].map(line)].join("\n");
+  orderText.dataset.copy = [document.getElementById("cart-id").textContent, ...[...rows].map(line)].join("\n");
 }
 
 // Of many items, those with all the words that are typed.
