@@ -1,5 +1,6 @@
 """What HTML pages have in addition to Django's own: middleware, and answers to errors."""
 
+import random
 import sys
 from collections.abc import Callable
 from zoneinfo import ZoneInfo
@@ -57,7 +58,10 @@ def page_limit(get_response: Handler) -> Handler:
         except UnreadablePostError:
             raise BadRequest("The form did not arrive whole.") from None
         except Unavailable:
-            response = _unavailable("busy")
+            response = _unavailable("busy", {"is_form": request.method == "POST"})
+            if request.method == "GET":
+                # Seconds. Tabs that were refused together do not ask together again.
+                response.headers["Refresh"] = str(random.randint(2, 6))  # noqa: S311
             # Django would log an error, and call somebody in the night.
             log_response("Too many pages at once", request=request, response=response, level="info")
             return response
@@ -73,7 +77,7 @@ def handle_error(request: HttpRequest) -> HttpResponse:
     return server_error(request)
 
 
-def _unavailable(name: str) -> HttpResponse:
+def _unavailable(name: str, context: dict[str, object] | None = None) -> HttpResponse:
     # Without the request, which would ask the database for the user's name.
-    text = render_to_string(f"{name}.html")
+    text = render_to_string(f"{name}.html", context)
     return HttpResponse(text, status=503, headers=Unavailable.usual_headers)

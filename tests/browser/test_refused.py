@@ -1,7 +1,12 @@
 """What the desk tells those whom it refuses."""
 
+import random
+import time
+from typing import Any
+
 import pytest
 from django.contrib.auth.models import User
+from django.template.response import TemplateResponse
 
 from cartsvc.concurrency_limit import COMPUTING
 from tests.browser.conftest import FIND, LOOKS, Open, check, complained, sign_in
@@ -16,7 +21,10 @@ def anna(db: None) -> None:
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
-def test_who_is_refused_reads_why(open_page: Open, width: int, scheme: str) -> None:
+def test_who_is_refused_reads_why(
+    open_page: Open, width: int, scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(random, "randint", lambda *_: 3600)  # time to look at the page
     look = f"{width}-{scheme}"
     page = open_page(width, scheme)
 
@@ -36,7 +44,7 @@ def test_who_is_refused_reads_why(open_page: Open, width: int, scheme: str) -> N
     caller = f"staff {User.objects.get(username='anna').pk}"
     with COMPUTING.seat_for(caller):
         page.reload()
-    refused(503, "Too many pages", "nothing was changed")
+    refused(503, "Too many pages", "opens by itself")
 
     page.context.clear_cookies()
     page.goto(FIND)
@@ -51,3 +59,23 @@ def test_who_is_refused_reads_why(open_page: Open, width: int, scheme: str) -> N
     page.context.clear_cookies()
     guess()
     refused(403, "out of date", "Nothing was changed")
+
+
+def test_six_tabs_open_in_the_end(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = open_page()
+    sign_in(page, "anna")
+    render = TemplateResponse.render
+
+    def slowly(response: TemplateResponse) -> Any:
+        time.sleep(0.8)
+        return render(response)
+
+    monkeypatch.setattr(TemplateResponse, "render", slowly)
+    statuses: list[int] = []
+    page.context.on("response", lambda response: statuses.append(response.status))
+    tabs = [page.context.new_page() for _ in range(6)]
+    for number, tab in enumerate(tabs):
+        tab.evaluate("url => { location = url }", f"{page.url}?q=naan{number}")
+    for tab in tabs:
+        tab.get_by_text("No cart matches.").wait_for()
+    assert 503 in statuses

@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from http.client import HTTPConnection
+from itertools import chain
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 import requests
 from django.contrib.auth.hashers import Argon2PasswordHasher
+from django.contrib.auth.models import User
+from django.template.response import TemplateResponse
 from django.test import Client
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
@@ -41,6 +44,51 @@ def test_pages_asked_for_at_once_all_come(patient: None) -> None:
         return browser.get(CARTS).status_code
 
     assert together([ask] * 6) == [200] * 6
+
+
+def test_of_six_pages_at_once_each_opens_in_the_end_by_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each takes most of the second that a page waits; here, all is ten times as fast."""
+    for limit in (RECEIVING, COMPUTING):
+        monkeypatch.setattr(limit, "seconds", 0.1)
+    render = TemplateResponse.render
+
+    def slowly(page: TemplateResponse) -> Any:
+        time.sleep(0.08)
+        return render(page)
+
+    monkeypatch.setattr(TemplateResponse, "render", slowly)
+    cookies = staff("Cart support").cookies
+
+    def ask() -> list[int]:
+        """Do as a browser does that is told to ask again."""
+        browser, statuses = Client(), list[int]()
+        browser.cookies = cookies
+        while 200 not in statuses:
+            page = browser.get(f"{CARTS}?q=naan")
+            statuses.append(page.status_code)
+            if page.status_code == 503:
+                assert "This one opens by itself in a few seconds." in page.text
+                time.sleep(int(page.headers["Refresh"]) / 10)
+        return statuses
+
+    asked = together([ask] * 6)
+    assert {*chain(*asked)} == {200, 503}
+
+
+def test_tabs_that_are_refused_together_do_not_ask_together_again(
+    monkeypatch: pytest.MonkeyPatch, unchanged: Unchanged
+) -> None:
+    monkeypatch.setattr(COMPUTING, "seconds", 0)
+    client = staff("Cart support agent")
+    with COMPUTING.seat_for(f"staff {User.objects.get().pk}"):
+        assert len({client.get(CARTS).headers["Refresh"] for _ in range(20)}) > 1
+        form = client.post(f"{CARTS}channels/")
+    # A form is not sent again by itself.
+    assert form.status_code == 503
+    assert "Refresh" not in form.headers
+    assert "This one was not opened, and nothing was changed." in form.text
 
 
 @contextmanager
