@@ -1,22 +1,31 @@
 """The page that puts back, in carts that the filter "Changed by" has found, what they changed."""
 
-from collections import ChainMap
+from collections import defaultdict
+from collections.abc import Iterable, Set
+from operator import attrgetter, itemgetter
 from typing import Any
+from uuid import UUID
 
 from django.core.exceptions import BadRequest
 
 from carts.admin.formatting import format_moment, isolate
 from carts.admin.forms import WhyForm
-from carts.admin.history import Event, difference_text, in_one_line, snapshots_since
+from carts.admin.history import Event, Snapshot, difference_text, in_one_line, snapshots_since
 from carts.admin.many_carts_page import DELETED, SAME, ManyCartsView, Plan
 from carts.admin.search import FindForm
 from carts.admin.search_terms import changes_by
-from carts.changeable_fields import CHANGEABLE_CART_FIELDS
 from carts.models import Cart, CartChange
-from carts.models.cart_change import WHY_LENGTH, encoded, item_differences, items_before
+from carts.models.cart_change import (
+    WHY_LENGTH,
+    difference,
+    encoded,
+    item_differences,
+    recorded_item,
+)
 from carts.models.manager import CartManager
 from carts.models.reads import items_of
-from carts.records import Item
+from carts.records import Item, PlacedItem
+from carts.value_types import Values, stored_record
 
 
 class PutBackManyView(ManyCartsView):
@@ -40,10 +49,7 @@ class PutBackManyView(ManyCartsView):
         return is_valid
 
     def plan(self, cart: Any, version: int) -> Plan:
-        """Return how the cart is without these changes; those of others in between stay.
-
-        Of a field that others have changed since, the preview shows what it will be, and by whom.
-        """
+        """Return how the cart is without these changes. What others have written since stays."""
         cart = Cart.objects.with_items().filter(pk=cart.pk).first()
         if not cart:
             return Plan(DELETED)
@@ -54,33 +60,77 @@ class PutBackManyView(ManyCartsView):
             return Plan("stays as it is: what was before is not known any more")
         current = snapshots[version]
         changes = [one.next for one in snapshots.values() if one.next and one.version < version]
-        undone = [change for change in changes if change.version in versions]
-        # The oldest has the last word.
-        old = ChainMap(*(change.old for change in reversed(undone) if not change.changed_items))
-        fields = {name: old[name] for name in CHANGEABLE_CART_FIELDS if name in old}
-        placed = items_before(current.placed, undone)
-        items = {key: one.item for key, one in placed.items()}
+        held, since = _undo(current, changes, versions)
+        fields = held.pop(None)
+        placed = [_placed(key, one) for key, one in held.items()]
+        placed.sort(key=attrgetter("position"))
+        items = {one.id: one.item for one in placed}
         lines, todo = list[str](), list[tuple[Any, object]]()
         if [*items.items()] != [*current.items.items()]:
-            differences = item_differences(current.placed.values(), placed.values())
+            differences = item_differences(current.placed.values(), placed)
             before, after = (encoded(Item, one) for one in differences)
             lines += Event.of(CartChange(before=before, after=after), cart.currency).lines
             todo.append((CartManager.replace_items, items))
         if text := difference_text(current.fields, fields, cart.currency):
             lines.append(text)
-            todo.append((CartManager.change_cart, fields))
-        if old.keys() - fields.keys():
-            lines.append("closing and reopening are not put back")
-        touched = {*fields, *(key for change in undone for key in change.changed_items)}
-        others = [
-            _changed_since(change, cart.currency)
-            for change in reversed(changes)
-            if change.version not in versions and touched & {*(change.changed_items or change.old)}
-        ]
-        return Plan(in_one_line(lines if todo else [SAME.text, *lines]), todo, "".join(others))
+            todo.append((CartManager.change_cart, difference(current.fields, fields)[1]))
+        undone = [one for one in changes if one.version in versions and not one.changed_items]
+        if any(one.old.keys() - fields.keys() for one in undone):
+            lines.append("closing, reopening and moving are not put back")
+        others = "; ".join(_told(change, cart.currency) for change in since)
+        others = others and f"; left, because changed since: {others}"
+        return Plan(in_one_line(lines if todo else [SAME.text, *lines]), todo, others)
 
 
-def _changed_since(change: CartChange, currency: str) -> str:
+# What the same dish has in common.
+_dish = itemgetter("menu_key", "menu_item_key")
+
+
+def _undo(
+    current: Snapshot, changes: Iterable[CartChange], undone: Set[int]
+) -> tuple[dict[Any, Values], list[CartChange]]:
+    """Return what the cart holds without these versions' changes, and what others did in their way.
+
+    The cart's fields have the key None, an item's its id. `changes` come newest first. An item that
+    others have changed since is not taken away, and a dish that they added again not put back.
+    """
+    held: dict[Any, Values] = {None: {**current.fields}}
+    held |= {key: recorded_item(one) for key, one in current.placed.items()}
+    written = defaultdict[Any, dict[str, CartChange]](dict)
+    dishes, in_the_way = dict[object, CartChange](), dict[int, CartChange]()
+    for change in changes:
+        parts: dict[Any, Any] = change.changed_items or {None: (change.old, change.new)}
+        # What came is looked at before what went: it may be the same dish.
+        for key, (old, new) in reversed(parts.items()):
+            names = {one for one in {**old, **new} if old.get(one, ...) != new.get(one, ...)}
+            later = written[key]
+            if change.version not in undone:
+                later |= dict.fromkeys(names - later.keys(), change)
+                if not old:
+                    dishes.setdefault(_dish(new), change)
+                continue
+            # A position shifts with the items before it.
+            since = [later[name] for name in names & later.keys() - {"position"}]
+            if old.keys() == new.keys():
+                one = held.get(key, {})
+                one |= {name: old[name] for name in one.keys() & names - later.keys()}
+            elif not old and since:
+                dishes[_dish(new)] = since[0]
+            elif not old:
+                held.pop(key, None)
+            elif again := dishes.get(_dish(old)):
+                since.append(again)
+            elif not since:
+                held[key] = {**old}
+            in_the_way |= {one.version: one for one in since}
+    return held, [in_the_way[version] for version in sorted(in_the_way)]
+
+
+def _placed(item_id: UUID, values: Values) -> PlacedItem:
+    item = stored_record(Item, values)
+    return PlacedItem(item_id, values["position"], item, item.value)
+
+
+def _told(change: CartChange, currency: str) -> str:
     who = f"{isolate(change.author_name)}, {format_moment(change.at)}"
-    lines = in_one_line(Event.of(change, currency).lines)
-    return f"; changed since: {change.operation} by {who}: {lines}"
+    return f"{change.operation} by {who}: {in_one_line(Event.of(change, currency).lines)}"

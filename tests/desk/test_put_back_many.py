@@ -15,10 +15,10 @@ from carts.models import Cart
 from carts.models.cart_change import Author
 from carts.models.manager import CartManager
 from carts.models.reads import items_of
-from carts.records import Closing, Item
+from carts.records import Closing, Item, Option
 from tests.desk.conftest import CARTS, found, marked, words
 from tests.desk.test_channels import CHANNELS, form_in, sent, url_of
-from tests.support.factories import CartFactory, ItemFactory, new_item
+from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
 from tests.support.table_contents import Unchanged
 
 PUT_BACK = f"{CARTS}put-back/"
@@ -27,6 +27,9 @@ PUT_BACK = f"{CARTS}put-back/"
 def sync(request_id: str = "sync-2026-1") -> CartManager:
     """Return the manager with which the partner's program changes carts."""
     return Cart.objects.by(Author("bearer", "Sync P019", request_id))
+
+
+CUSTOMER = Cart.objects.by(Author("bearer", "app"))
 
 
 def held(cart: Cart) -> dict[Any, Item]:
@@ -100,33 +103,114 @@ def test_the_desks_own_bulk_is_put_back(lead: Client, several: list[Cart]) -> No
     assert [cart.note for cart in carts] == ["Ring twice", None, None]
 
 
+def put_back(client: Client, cart: Cart, **query: str) -> str:
+    """Put back what sync changed, and return what the preview said."""
+    page = preview(client, [cart], **query)
+    assert "Carts changed: 1." in client.post(url_of(page), form_in(page), follow=True).text
+    return said(page)
+
+
+def told(cart: Cart, *versions: int) -> str:
+    """Return how the preview names the app's changes that made these versions."""
+    changes = [cart.changes.get(version=version) for version in versions]
+    each = [f"{one.operation} by app, {one.at:%-d %b %Y, %H:%M} UTC: " for one in changes]
+    return f"; left, because changed since: {each[0]}" if len(each) == 1 else "".join(each)
+
+
 def test_items_that_came_and_went_are_put_back(lead: Client, several: list[Cart]) -> None:
     """As a program does that replaces all items by new ones."""
     before = held(several[0])
-    added = uuid7()
-    sync().replace_items(several[0].pk, {uuid7(): new_item(), added: new_item()})
-    Cart.objects.change_item(several[0].pk, added, {"quantity": 9})
+    sync().replace_items(several[0].pk, {uuid7(): new_item(), uuid7(): new_item()})
     mine = several[0].add_item(**ItemFactory(display_name="Lassi"))
-    page = preview(lead, several[:1])
-    assert "changed since: Change Item by " in said(page)
-    assert "quantity 2 → 9" in said(page)
-    lead.post(url_of(page), form_in(page))
+    assert "left, because" not in put_back(lead, several[0])
     assert list(held(several[0])) == [*before, mine.pk]
     assert {key: held(several[0])[key] for key in before} == before
 
 
-def test_what_others_have_changed_since_of_the_same_field_is_undone_and_named(
-    lead: Client, cart: Cart
+def test_what_others_have_written_since_is_left_and_named(lead: Client, cart: Cart) -> None:
+    (key,) = held(cart)
+    CUSTOMER.change_cart(cart.pk, {"note": "mine"})
+    before = held(cart)[key]
+    options = (*before.options, Option(**OptionFactory(display_name="Olives")))
+    sync().change_cart(cart.pk, {"note": "bad note", "platform": "sync"})
+    sync().replace_item(cart.pk, key, before._replace(quantity=50, price=1, options=()))
+    CUSTOMER.change_cart(cart.pk, {"note": "new by me"})
+    CUSTOMER.change_item(cart.pk, key, {"price": 9, "options": options})
+    text = put_back(lead, cart)
+    assert f"quantity 50 → 2; platform “sync” → “ios-app”{told(cart, 5)}note on" in text
+    assert "“bad note” → “new by me”; Change Item by app" in text
+    assert "price 1.00 → 9.00; + option Extra mozzarella, 1.25; + option Olives, 1.25" in text
+    new = Cart.objects.get(pk=cart.pk)
+    assert (new.note, new.platform) == ("new by me", "ios-app")
+    assert held(cart)[key] == before._replace(price=9, options=options)
+
+
+def test_what_others_wrote_between_two_changes_comes_back(lead: Client, cart: Cart) -> None:
+    for carts, note in ((sync(), "bad"), (CUSTOMER, "mine"), (sync(), "bad again")):
+        carts.change_cart(cart.pk, {"note": note})
+    text = put_back(lead, cart)
+    assert f"“bad again” → “mine”{told(cart, 3)}" in text
+    assert Cart.objects.get(pk=cart.pk).note == "mine"
+
+
+def test_an_item_that_others_have_changed_since_it_came_is_left(lead: Client, cart: Cart) -> None:
+    added = uuid7()
+    sync().change_cart(cart.pk, {"note": "bad"})
+    sync().add_item(cart.pk, added, new_item())
+    CUSTOMER.change_item(cart.pk, added, {"quantity": 9})
+    before = held(cart)
+    text = put_back(lead, cart)
+    assert f"“bad” → nothing{told(cart, 4)}quantity 2 → 9" in text
+    assert held(cart) == before
+
+
+def test_a_dish_that_others_have_added_again_does_not_come_twice(
+    lead: Client, several: list[Cart]
 ) -> None:
+    cart = several[0]
+    before = held(cart)
+    naan, raita = before
+    sync().replace_items(cart.pk, {})
+    CUSTOMER.add_item(cart.pk, again := uuid7(), before[naan]._replace(quantity=1, price=11))
+    text = put_back(lead, cart)
+    assert f"added 2 × Raita, 10.10{told(cart, 3)}1 × Naan, 11.00" in text
+    kept = before[naan]._replace(quantity=1, price=11)
+    assert held(cart) == {again: kept, raita: before[raita]}
+
+
+def test_a_dish_that_came_anew_and_that_others_changed_does_not_come_twice(
+    lead: Client, several: list[Cart]
+) -> None:
+    """As if it had kept its id."""
+    cart = several[0]
+    before = held(cart)
+    naan, raita = before
+    sync().replace_items(cart.pk, {uuid7(): one for one in before.values()})
+    new_naan, _ = held(cart)
+    CUSTOMER.change_item(cart.pk, new_naan, {"quantity": 9})
+    assert f"{told(cart, 3)}quantity 2 → 9" in put_back(lead, cart)
+    changed = before[naan]._replace(quantity=9)
+    assert held(cart) == {new_naan: changed, raita: before[raita]}
+
+
+def test_what_others_removed_or_brought_back_since_is_left(
+    lead: Client, several: list[Cart], unchanged: Unchanged
+) -> None:
+    cart = several[0]
+    naan, raita = before = held(cart)
+    sync().replace_items(cart.pk, {naan: before[naan]._replace(price=1)})
+    CUSTOMER.remove_item(cart.pk, naan)
+    CUSTOMER.add_item(cart.pk, raita, before[raita])
+    unchanged()
+    text = said(preview(lead, [cart]))
+    assert f"stays as it is{told(cart, 3)}2 × Naan, 1.00; Add Item by app" in text
+    assert "<button" not in preview(lead, [cart]).text.partition('class="item-form"')[2]
+
+
+def test_what_one_request_has_changed_is_put_back_alone(lead: Client, cart: Cart) -> None:
     (key,) = held(cart)
     sync().change_item(cart.pk, key, {"quantity": 50})
     sync("later").change_cart(cart.pk, {"note": "x"})
-    for quantity in (5, 6):
-        Cart.objects.change_item(cart.pk, key, {"quantity": quantity})
-    text = said(preview(lead, [cart]))
-    assert "quantity 6 → 2; note on the customer's invoice “x” → nothing" in text
-    assert "quantity 50 → 5; changed since: Change Item by " in text
-    # Of one request alone.
     text = said(preview(lead, [cart], "later"))
     assert "note on the customer's invoice “x” → nothing" in text
     assert "quantity" not in text.partition("Why")[2]
@@ -143,10 +227,14 @@ def test_what_is_put_back_is_of_the_time_of_the_filter(lead: Client, db: None) -
     for query, was in (
         ({}, "“b” → nothing"),
         ({"changed_from": times[2]}, "“b” → “a”"),
-        ({"changed_from": times[4], "changed_to": times[2]}, "“b” → nothing"),
     ):
         assert found(lead, changed_by="Sync P019", **query) == [cart]
         assert f"note on the customer's invoice {was}" in said(preview(lead, [cart], **query))
+    # What the same program has written later stays, too.
+    query = {"changed_from": times[4], "changed_to": times[2]}
+    assert found(lead, changed_by="Sync P019", **query) == [cart]
+    text = said(preview(lead, [cart], **query))
+    assert "stays as it is; left, because changed since: Change Cart by Sync P019" in text
     assert found(lead, changed_by="Sync P019", changed_to=times[4]) == []
     assert found(lead, changed_by="Sync") == []
     assert found(lead, changed_by="sync-2026-1") == [cart]
@@ -166,7 +254,7 @@ def test_what_cannot_be_put_back_is_named(lead: Client, several: list[Cart]) -> 
     Cart.objects.change_cart(old.pk, {"platform": "phone"})
     text = said(preview(lead, several))
     assert "ordered, so it stays as it is" in text
-    assert "price 1.00 → 10.10; closing and reopening are not put back" in text
+    assert "price 1.00 → 10.10; closing, reopening and moving are not put back" in text
     # Of what is kept.
     assert "note on the customer's invoice nothing → “100”" in text
     assert "what was before is not known any more" in said(preview(lead, [old], "nobody"))
@@ -184,7 +272,7 @@ def test_what_differs_since_the_preview_is_left_and_told(lead: Client, several: 
     assert "Carts changed: 1." in said(answer)
     assert "Carts that could not be changed: 2." in said(answer)
     assert "which said: “Naan”: price 1.00 → 10.10" in said(answer)
-    assert "Now: “Naan”: price 3.00 → 10.10" in said(answer)
+    assert "Now: “Raita”: price 1.00 → 10.10" in said(answer)
     assert "This cart was deleted." in said(answer)
     assert held(several[0])[next(iter(held(several[0])))].price == 3
     assert held(several[1])[key].quantity == 3
