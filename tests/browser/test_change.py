@@ -4,7 +4,7 @@ import pytest
 from django.contrib.sessions.models import Session
 
 from carts.models import Cart
-from tests.browser.conftest import Open, check, complained
+from tests.browser.conftest import FIND, Open, check, complained
 from tests.desk.conftest import (
     PASSWORD,
     add_page,
@@ -13,6 +13,7 @@ from tests.desk.conftest import (
     item_of,
     item_page,
     items,
+    member,
     page_of,
 )
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory
@@ -124,6 +125,44 @@ def test_what_was_typed_outlives_the_session(cart: Cart, desk: Open, open_page: 
     page.goto(item_page(cart))
     assert page.get_by_label("Quantity").input_value() == quantity
     assert not page.get_by_text("What you typed").is_visible()
+
+
+def test_what_was_typed_and_searched_is_not_for_who_logs_in_next(cart: Cart, desk: Open) -> None:
+    page = desk()
+    member("zoe", "Cart support lead")
+
+    def leave_and_enter(name: str) -> None:
+        page.goto(f"{FIND}?q=naan")
+        page.goto(item_page(cart))
+        page.get_by_label("Quantity").fill("7")
+        page.get_by_label("Why").fill("She called")
+        Session.objects.all().delete()
+        page.get_by_role("button", name="Save").click()
+        page.get_by_label("Username").fill(name)
+        page.get_by_label("Password").fill(PASSWORD)
+        page.get_by_role("button", name="Log in").click()
+        page.wait_for_url(lambda url: "login" not in url)
+
+    leave_and_enter("zoe")
+    quantity, why = page.get_by_label("Quantity"), page.get_by_label("Why")
+    assert (quantity.input_value(), why.input_value()) == ("2", "")
+    assert not page.get_by_text("What you typed").is_visible()
+    searched = "link => link.search"
+    assert page.locator("#found").evaluate(searched) == ""
+    for _ in range(2):
+        page.go_back()
+    page.wait_for_url(f"**{item_page(cart)}")
+    assert (quantity.input_value(), why.input_value()) == ("2", "")
+    page.get_by_role("link", name="Cancel").click()  # nothing was typed: it does not ask
+    page.wait_for_url(f"**{page_of(cart)}**")
+    # It is back for oneself alone, and only after one has left.
+    leave_and_enter("zoe")
+    page.get_by_text("What you typed is here again. It is not saved yet.").wait_for()
+    assert (quantity.input_value(), why.input_value()) == ("7", "She called")
+    assert page.locator("#found").evaluate(searched) == "?q=naan"
+    page.get_by_role("button", name="Save").click()
+    page.wait_for_url(f"**{item_of(cart)}")
+    assert (cart.changes.latest("version").author.name, cart.changes.count()) == ("zoe", 1)
 
 
 def test_back_and_save_adds_no_second_item(cart: Cart, desk: Open) -> None:

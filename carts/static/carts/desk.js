@@ -70,6 +70,21 @@ if (navigator.clipboard) {
   }
 }
 
+// What somebody searched and typed in this tab is not for whoever logs in next.
+const { account } = document.currentScript.dataset;
+if (account && account !== sessionStorage.getItem("account")) {
+  sessionStorage.clear();
+  sessionStorage.setItem("account", account);
+}
+// The back button shows a form as it was left, whoever left it: in some browsers by now, in others later.
+if (account && account !== history.state?.account) {
+  for (const form of history.state ? document.forms : []) {
+    form.reset();
+    form.autocomplete = "off";
+  }
+  history.replaceState({ account }, "");
+}
+
 // The way back to the list keeps what was searched, in this tab, until somebody logs out.
 const list = document.getElementById("found");
 if (document.querySelector("form.find")) sessionStorage.setItem("found", location.search);
@@ -149,7 +164,7 @@ document.querySelector(".item-form")?.addEventListener("change", ({ target }) =>
 // The back button opens a form anew. It keeps the key with which it was sent.
 for (const key of document.querySelectorAll("main [name=key]")) {
   key.value = history.state?.key ?? key.value;
-  history.replaceState({ key: key.value }, "");
+  history.replaceState({ account, key: key.value }, "");
 }
 
 // A second click while the page is saving would send the form again.
