@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.core.exceptions import BadRequest
 
-from carts.admin.formatting import format_moment, isolate
+from carts.admin.formatting import format_error, format_moment, isolate
 from carts.admin.forms import WhyForm
 from carts.admin.history import Event, Snapshot, difference_text, in_one_line, snapshots_since
 from carts.admin.many_carts_page import DELETED, SAME, ManyCartsView, Plan
@@ -26,6 +26,7 @@ from carts.models.manager import CartManager
 from carts.models.reads import items_of
 from carts.records import Item, PlacedItem
 from carts.value_types import Values, stored_record
+from cartsvc.request_errors import ApiError
 
 
 class PutBackManyView(ManyCartsView):
@@ -62,7 +63,10 @@ class PutBackManyView(ManyCartsView):
         changes = [one.next for one in snapshots.values() if one.next and one.version < version]
         held, since = _undo(current, changes, versions)
         fields = held.pop(None)
-        placed = [_placed(key, one) for key, one in held.items()]
+        try:
+            placed = [_placed(key, one, current.items.get(key)) for key, one in held.items()]
+        except ApiError as error:
+            return Plan(f"stays as it is: {format_error(error)}")
         placed.sort(key=attrgetter("position"))
         items = {one.id: one.item for one in placed}
         lines, todo = list[str](), list[tuple[Any, object]]()
@@ -126,8 +130,10 @@ def _undo(
     return held, [in_the_way[version] for version in sorted(in_the_way)]
 
 
-def _placed(item_id: UUID, values: Values) -> PlacedItem:
+def _placed(item_id: UUID, values: Values, current: Item | None) -> PlacedItem:
     item = stored_record(Item, values)
+    if item != current:
+        item = Item(**item._asdict())  # what was allowed then may be refused now
     return PlacedItem(item_id, values["position"], item, item.value)
 
 

@@ -9,6 +9,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
 from django.utils import timezone
+from pytest_django import Settings
 from uuid_utils.compat import uuid7
 
 from carts.models import Cart
@@ -258,6 +259,30 @@ def test_what_cannot_be_put_back_is_named(lead: Client, several: list[Cart]) -> 
     # Of what is kept.
     assert "note on the customer's invoice nothing → “100”" in text
     assert "what was before is not known any more" in said(preview(lead, [old], "nobody"))
+
+
+def test_what_is_not_allowed_any_more_is_left_and_the_refusal_told(
+    lead: Client, several: list[Cart], settings: Settings
+) -> None:
+    """Of the items that are put back alone: what the cart has was allowed."""
+    big = [Item(**ItemFactory(options=[OptionFactory() for _ in range(2)])) for _ in range(2)]
+    refused, fits = several[:2]
+    for cart, removed in ((refused, 0), (fits, 1)):
+        items: dict[Any, Item] = {uuid7(): big[0], uuid7(): new_item()}
+        Cart.objects.replace_items(cart.pk, {**items, uuid7(): big[1]})
+        sync().remove_item(cart.pk, [*items][removed])
+    page = preview(lead, [refused, fits])
+    assert ">Put it back in 2 carts</button>" in page.text
+    settings.MAX_OPTIONS = 1
+    before = held(refused)
+    answer = said(lead.post(url_of(page), form_in(page)))
+    reason = "stays as it is: There must not be more than 1 options on an item."
+    assert reason in answer
+    assert "Carts changed: 1." in answer
+    assert (held(refused), Cart.objects.get(pk=refused.pk).version) == (before, 3)
+    assert len(held(fits)) == 3
+    assert LogEntry.objects.get().object_id == str(fits.pk)
+    assert reason in said(preview(lead, [refused]))
 
 
 def test_what_differs_since_the_preview_is_left_and_told(lead: Client, several: list[Cart]) -> None:
