@@ -1,7 +1,7 @@
 """The base of the pages that change several carts: after a preview, each under its own lock.
 
-The preview carries the version of each cart that it would change. If what it showed of a cart is
-not so any more, the cart is left as it is, and the page shows both.
+The preview carries the version and the customer of each cart that it would change. If what it
+showed of a cart is not so any more, the cart is left as it is, and the page shows both.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -73,12 +73,10 @@ class ManyCartsView(View):
         if not request.user.has_perm("carts.change_cart"):
             raise PermissionDenied
         chosen = (text.partition(":") for text in request.POST.getlist("cart")[:CARTS_PER_PAGE])
-        self.versions = {
-            key: parse_version(version) for text, _, version in chosen if (key := parse_guid(text))
-        }
+        self.shown = {key: shown for text, _, shown in chosen if (key := parse_guid(text))}
         self.list_query = request.META["QUERY_STRING"]
         back = HttpResponseRedirect(f"{reverse('admin:carts_cart_changelist')}?{self.list_query}")
-        if not self.versions:
+        if not self.shown:
             # A GET comes in place of a POST that was refused, such as after logging in.
             is_sent = request.method == "POST"
             text = "No cart was selected." if is_sent else "Select the carts again."
@@ -88,45 +86,49 @@ class ManyCartsView(View):
         self.is_sure = self.is_ready and "sure" in request.POST
         lines = list(self._lines())
         if self.is_sure:
-            kept = list(self.versions.values()).count(None)
-            messages.success(request, f"Carts changed: {len(self.versions) - kept - len(lines)}.")
+            kept = [*self.shown.values()].count("")
+            messages.success(request, f"Carts changed: {len(self.shown) - kept - len(lines)}.")
             if kept:
                 messages.info(request, f"Left as they are, as the preview said: {kept}.")
             if not lines:
                 return back
             messages.error(request, f"Carts that could not be changed: {len(lines)}. See below.")
-        count = sum(bool(line["version"]) for line in lines)
+        count = sum(bool(line["shown"]) for line in lines)
         context = {"title": self.title, "lines": lines, "count": count, "view": self}
         return desk_page(request, self.template, {**context, "form": self.form})
 
     def _lines(self) -> Iterator[dict[str, Any]]:
         """Yield what to say of each cart, the newest first; if it is sure, of those not changed."""
         dish, end = Subquery(ITEMS_OF_CART.values("display_name")[:1]), monotonic() + BULK_SECONDS
-        carts: dict[UUID, Any] = Cart.objects.annotate(dish=dish).in_bulk(self.versions)
-        for key in sorted(self.versions, reverse=True):
-            cart, seen, version = carts.get(key), self.versions[key], None
-            if self.is_sure and seen is None:
+        carts: dict[UUID, Any] = Cart.objects.annotate(dish=dish).in_bulk(self.shown)
+        for key in sorted(self.shown, reverse=True):
+            cart, shown = carts.get(key), ""
+            if self.is_sure and not self.shown[key]:
                 continue
             if not cart:
                 text = DELETED
             elif monotonic() > end:
                 text = NO_TIME
             elif self.is_sure:
-                text = self._change(cart, seen or 0)
+                text = self._change(cart, self.shown[key])
             else:
                 text, changes, others = self._current_plan(cart)
-                text, version = f"{text}{others}", cart.version if changes else None
+                text = f"{text}{others}"
+                shown = f"{cart.version}:{cart.profile_key}" if changes else ""
             if text:
-                yield {"key": key, "cart": cart, "text": text, "version": version}
+                yield {"key": key, "cart": cart, "text": text, "shown": shown}
 
     def _current_plan(self, cart: Cart) -> Plan:
         if cart.status != OPEN:
             return Plan(f"{cart.status}, so it stays as it is")
         return self.plan(cart, cart.version)
 
-    def _change(self, cart: Cart, seen: int) -> str:
-        """Change the cart as the preview of that version said. Return why it was left, or ""."""
-        text, changes, _ = self._current_plan(cart)
+    def _change(self, cart: Cart, shown: str) -> str:
+        """Change the cart as the preview said that was shown. Return why it was left, or ""."""
+        number, _, customer = shown.partition(":")
+        if customer != str(cart.profile_key):
+            return "It has gone to another customer since the preview."
+        seen, (text, changes, _) = parse_version(number) or 0, self._current_plan(cart)
         if cart.version != seen and text != (said := self.plan(cart, seen).text):
             return f"It has changed since the preview, which said: {said}. Now: {text}"
         if not changes:

@@ -3,6 +3,7 @@
 import re
 from html import unescape
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -139,12 +140,25 @@ def test_what_differs_since_the_preview_is_left_and_shown_with_both_values(
     assert Cart.objects.get(pk=overwritten.pk).platform == "phone"
 
 
-@pytest.mark.parametrize("version", ["", ":0", ":2", ":x"])
-def test_a_cart_of_another_version_than_any_preview_is_left(
-    lead: Client, cart: Cart, unchanged: Unchanged, version: str
+@pytest.mark.parametrize("shown", ["", ":0", ":1", ":2", ":x", ":0:{}", ":2:{}", ":x:{}", ":1:x"])
+def test_a_cart_that_no_preview_has_shown_so_is_left(
+    lead: Client, cart: Cart, unchanged: Unchanged, shown: str
 ) -> None:
-    typed = {**sent([], platform="phone"), "cart": f"{cart.pk}{version}", "sure": "yes"}
+    chosen = f"{cart.pk}{shown.format(cart.profile_key)}"
+    typed = {**sent([], platform="phone"), "cart": chosen, "sure": "yes"}
     assert "Carts changed: 0." in lead.post(CHANNELS, typed, follow=True).text
+
+
+def test_a_cart_that_has_gone_to_another_customer_since_the_preview_is_left(
+    lead: Client, several: list[Cart], unchanged: Unchanged
+) -> None:
+    """Its channels are still as the preview has shown them."""
+    preview = lead.post(CHANNELS, sent(several[:1], platform="phone"))
+    Cart.objects.move_cart(several[0].pk, uuid4())
+    unchanged()
+    answer = lead.post(CHANNELS, form_in(preview))
+    assert "It has gone to another customer since the preview." in answer.text
+    assert "Carts that could not be changed: 1." in answer.text
 
 
 def test_a_cart_for_which_no_time_is_left_is_said_to_be_left(
