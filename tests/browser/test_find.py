@@ -3,6 +3,7 @@ from uuid import UUID
 import pytest
 
 from carts.models import Cart
+from carts.models.cart_change import Author
 from tests.browser.conftest import FIND, HEIGHTS, THE_LIST, Open, check, follow, sign_in
 from tests.desk.conftest import item_page, marked, page_of
 from tests.support.factories import CartFactory, ItemFactory
@@ -93,16 +94,32 @@ def test_several_carts_are_selected_and_left_without_a_question(
     page.get_by_text("Carts changed: 2.").wait_for()
 
 
-def test_a_list_has_a_line_a_cart_on_a_wide_screen(cart: Cart, desk: Open) -> None:
+@pytest.mark.parametrize("width", [1280, 1920])
+def test_a_row_of_the_list_is_one_line(cart: Cart, desk: Open, width: int) -> None:
     names = ("Pizza Diavola con salame piccante", "شاورما دجاج", "חומוס", "Tagliatelle al ragù")
     many = [ItemFactory(display_name=name) for name in names]
-    long = CartFactory(items=many, platform="xxxxxxxxxx")
+    long = CartFactory(items=many, platform="W" * 50, restaurant_key=2**31 - 1)
+    carts = Cart.objects.by(Author("staff", "anna", why="She called: it was wrong. " * 7))
+    carts.change_cart(long.pk, {"note": "Ring"})
+    long.refresh_from_db()
     long.close(outcome="ordered", reference="ORD-2026/4711-with-a-long-reference")
-    page = desk(1920)
+    carts.change_cart(cart.pk, {"note": "Ring"})
+    page = desk(width)
+    for query in ("", "?changed_by=anna"):
+        page.goto(FIND + query)
+        heights = page.locator("#result_list tbody tr").evaluate_all(HEIGHTS)
+        assert len(heights) == 2
+        assert max(heights) < 40
+        for dishes in page.locator("#result_list tbody th").all():
+            assert dishes.bounding_box()["width"] > 150
+        check(page, f"list-{width}{bool(query)}")
+
+
+def test_a_phone_shows_a_cart_of_the_list_in_few_lines(cart: Cart, desk: Open) -> None:
+    page = desk(390)
     page.goto(FIND)
-    heights = page.locator("#result_list tbody tr").evaluate_all(HEIGHTS)
-    assert max(heights) < 40
-    check(page, "list-1920")
+    [height] = page.locator("#result_list tbody tr").evaluate_all(HEIGHTS)
+    assert height < 160
 
 
 def test_a_key_leads_to_the_search_and_a_phone_does_not_zoom(cart: Cart, desk: Open) -> None:
