@@ -39,14 +39,17 @@ NO_TIME = "There was no time left for this cart."
 
 
 class Plan(NamedTuple):
-    """What is to be done with a cart, in words: methods of the manager, each with its value.
+    """What is to be done with a cart: methods of the manager, each with its value.
 
-    `others` is what others have changed, for whoever decides. It may differ by the time it is done.
+    The `text` says it in words that other carts may share, and `details` what is of this one alone.
     """
 
     text: str
     changes: Sequence[tuple[Callable[..., Outcome], object]] = ()
-    others: str = ""
+    details: str = ""
+
+    def __str__(self) -> str:
+        return "; ".join(filter(None, (self.text, self.details)))
 
 
 SAME = Plan("stays as it is")
@@ -84,7 +87,7 @@ class ManyCartsView(View):
             return back
         self.is_ready = self.read_form()
         self.is_sure = self.is_ready and "sure" in request.POST
-        lines = list(self._lines())
+        lines = sorted(self._lines(), key=lambda line: (not line["shown"], line["plan"].text))
         if self.is_sure:
             kept = [*self.shown.values()].count("")
             messages.success(request, f"Carts changed: {len(self.shown) - kept - len(lines)}.")
@@ -102,21 +105,20 @@ class ManyCartsView(View):
         dish, end = Subquery(ITEMS_OF_CART.values("display_name")[:1]), monotonic() + BULK_SECONDS
         carts: dict[UUID, Any] = Cart.objects.annotate(dish=dish).in_bulk(self.shown)
         for key in sorted(self.shown, reverse=True):
-            cart, shown = carts.get(key), ""
+            cart, plan, shown = carts.get(key), Plan(NO_TIME), ""
             if self.is_sure and not self.shown[key]:
                 continue
             if not cart:
-                text = DELETED
+                plan = Plan(DELETED)
             elif monotonic() > end:
-                text = NO_TIME
+                pass
             elif self.is_sure:
-                text = self._change(cart, self.shown[key])
+                plan = Plan(self._change(cart, self.shown[key]))
             else:
-                text, changes, others = self._current_plan(cart)
-                text = f"{text}{others}"
-                shown = f"{cart.version}:{cart.profile_key}" if changes else ""
-            if text:
-                yield {"key": key, "cart": cart, "text": text, "shown": shown}
+                plan = self._current_plan(cart)
+                shown = f"{cart.version}:{cart.profile_key}" if plan.changes else ""
+            if plan.text:
+                yield {"key": key, "cart": cart, "plan": plan, "shown": shown}
 
     def _current_plan(self, cart: Cart) -> Plan:
         if cart.status != OPEN:
@@ -128,18 +130,18 @@ class ManyCartsView(View):
         number, _, customer = shown.partition(":")
         if customer != str(cart.profile_key):
             return "It has gone to another customer since the preview."
-        seen, (text, changes, _) = parse_version(number) or 0, self._current_plan(cart)
-        if cart.version != seen and text != (said := self.plan(cart, seen).text):
-            return f"It has changed since the preview, which said: {said}. Now: {text}"
-        if not changes:
-            return text
+        seen, now = parse_version(number) or 0, self._current_plan(cart)
+        if cart.version != seen and str(now) != (said := str(self.plan(cart, seen))):
+            return f"It has changed since the preview, which said: {said}. Now: {now}"
+        if not now.changes:
+            return str(now)
         carts = Cart.objects.by(author_of(self.request, self.why), profile_key=cart.profile_key)
         version, given = cart.version, self.form.cleaned_data["why"]
         try:
             with transaction.atomic():
-                for method, value in changes:
+                for method, value in now.changes:
                     version = method(carts, cart.pk, value, version=version).version
-                log_change(self.request, cart, CHANGE, f"{self.begins}: {text}", given, version)
+                log_change(self.request, cart, CHANGE, f"{self.begins}: {now}", given, version)
         except OperationalError:
             return BUSY
         except ApiError as error:

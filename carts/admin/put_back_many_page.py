@@ -82,7 +82,7 @@ class PutBackManyView(ManyCartsView):
         if any(one.old.keys() - fields.keys() for one in undone):
             lines.append("closing, reopening and moving are not put back")
         others = "; ".join(_told(change, cart.currency) for change in since)
-        others = others and f"; left, because changed since: {others}"
+        others = others and f"left, because changed since: {others}"
         return Plan(in_one_line(lines if todo else [SAME.text, *lines]), todo, others)
 
 

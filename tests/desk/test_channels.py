@@ -3,7 +3,7 @@
 import re
 from html import unescape
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -40,6 +40,16 @@ def form_in(page: Any) -> dict[str, Any]:
     return {**dict(shown), "cart": [value for name, value in shown if name == "cart"]}
 
 
+def groups(page: Any) -> dict[str, list[Any]]:
+    """Return the carts that stand together on the page, by what it says of all of them."""
+    parts = [part.partition("</h2>") for part in page.text.split('<h2 class="same">')[1:]]
+    ids = 'class="key">([0-9a-f-]{36})</a>'
+    return {
+        words(said): [Cart(pk=UUID(key)) for key in re.findall(ids, carts)]
+        for said, _, carts in parts
+    }
+
+
 def url_of(page: Any) -> str:
     """Return the address to which the page's form is sent: its own."""
     return f"{page.request['PATH_INFO']}?{page.request['QUERY_STRING']}"
@@ -54,13 +64,15 @@ def test_the_channels_of_what_was_selected_are_changed_after_a_preview(
     assert f'action="{url}"' in found
 
     asked = lead.post(url, {"cart": [str(cart.pk) for cart in several[1:]]})
-    assert words(asked.text).count("DELIVERY · MOBILE · ios-app") == 2
+    assert "2 carts: DELIVERY · MOBILE · ios-app" in words(asked.text)
     assert "Change channels" in asked.text
 
     typed = sent(several[1:], fulfilment_channel="PICKUP", why="The courier is ill")
     preview = lead.post(url, typed)
-    assert words(preview.text).count("fulfilment channel “DELIVERY” → “PICKUP”") == 2
-    assert words(preview.text).count("stays as it is") == 1
+    changes = {"2 carts: fulfilment channel “DELIVERY” → “PICKUP”": several[2:0:-1]}
+    assert groups(preview) == {**changes, "1 cart: stays as it is": several[3:]}
+    # However many carts there are, the button is on the first screen.
+    assert preview.text.index(">Change 2 carts</button>") < preview.text.index("2 carts:")
     assert ">Change 2 carts</button>" in preview.text
     assert not LogEntry.objects.exists()
     assert {cart.version for cart in Cart.objects.all()} == {1}
@@ -127,7 +139,7 @@ def test_what_differs_since_the_preview_is_left_and_shown_with_both_values(
     seen = "It has changed since the preview, which said: platform “ios-app” → “phone”."
     assert f"{seen} Now: platform “kiosk” → “phone”" in text
     assert f"{seen} Now: ordered, so it stays as it is" in text
-    assert f"{gone.pk} This cart was deleted." in text
+    assert groups(answer)["1 cart: This cart was deleted."] == [gone]
     platforms = [
         Cart.objects.get(pk=one.pk).platform for one in (overwritten, closed, reopened, other, cart)
     ]
@@ -167,7 +179,7 @@ def test_a_cart_for_which_no_time_is_left_is_said_to_be_left(
     preview = lead.post(CHANNELS, sent(several, platform="phone"))
     monkeypatch.setattr(many_carts_page, "BULK_SECONDS", -1)
     answer = words(lead.post(CHANNELS, form_in(preview)).text)
-    assert answer.count("There was no time left for this cart.") == len(several)
+    assert "4 carts: There was no time left for this cart." in answer
     assert "Carts changed: 0." in answer
 
 
@@ -178,10 +190,11 @@ def test_a_closed_cart_is_said_to_stay_before_anything_is_changed(
         Cart.objects.close_cart(cart.pk, Closing(outcome="ordered", reference="A-1"))
     unchanged()
     preview = lead.post(CHANNELS, sent(several, platform="phone"))
-    assert words(preview.text).count("ordered, so it stays as it is") == 2
+    assert groups(preview)["2 carts: ordered, so it stays as it is"] == several[1::-1]
     assert ">Change 2 carts</button>" in preview.text
     closed = lead.post(CHANNELS, sent(several[:2], platform="phone"))
-    assert "<button" not in closed.text.partition('class="lines"')[2]
+    assert "Nothing would change: each of these carts stays as it is." in closed.text
+    assert "<button" not in closed.text.partition('class="item-form"')[2]
 
 
 def test_a_cart_that_changes_meanwhile_is_not_changed_by_an_old_preview(
