@@ -75,7 +75,7 @@ class CartAdmin(admin.ModelAdmin):
                     messages.warning(request, "Nothing has this id. Below is one almost the same.")
                 return HttpResponseRedirect(result.opens)
             if as_file:
-                return workbook_response(result.carts)
+                return workbook_response(result, form)
         context = {"title": "Carts", "form": form, "result": result}
         return desk_page(request, "search", context)
 

@@ -1,26 +1,29 @@
 """The carts of a search as a workbook (.xlsx), to which no text is a formula."""
 
-from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal
 from io import BytesIO
-from typing import Any
 
 from django.http import HttpResponse
-from django.utils.timezone import get_current_timezone_name, localtime
+from django.utils.timezone import get_current_timezone_name, localdate, localtime, now
 from xlsxwriter import Workbook
 
-from carts.admin.formatting import format_amount
+from carts.admin.formatting import format_amount, format_moment
+from carts.admin.search import FindForm, SearchResult
 
 SHEET_COLUMNS = (
     *("id", "profile_key", "created_on", "modified_on", "version", "item_count", "subtotal"),
     *("currency", "restaurant_key", "partner_key", "fulfilment_channel", "ordering_channel"),
-    *("platform", "status", "reference", "order_reference", "first_items"),
+    *("platform", "status", "closed_on", "reference", "order_reference", "note"),
+    *("special_instructions", "first_items"),
 )
 
 
-def workbook_response(carts: Iterable[Any]) -> HttpResponse:
-    """Return the workbook, its times in the viewer's zone. Of the items, it has the `lines`."""
+def workbook_response(result: SearchResult, form: FindForm) -> HttpResponse:
+    """Return the workbook, its times in the viewer's zone. Of the items, it has the `lines`.
+
+    A second sheet says how many of how many carts these are, as of when, and what was searched.
+    """
     file, zone = BytesIO(), get_current_timezone_name()
     with Workbook(file, {"in_memory": True, "remove_timezone": True}) as book:
         sheet = book.add_worksheet("Carts")
@@ -32,9 +35,10 @@ def workbook_response(carts: Iterable[Any]) -> HttpResponse:
         ]
         heads = (name.replace("_", " ").replace(" on", f" on ({zone})") for name in SHEET_COLUMNS)
         sheet.write_row(0, 0, heads, book.add_format({"bold": True}))
-        for row, cart in enumerate(carts, start=1):
-            lines = ", ".join(f"{quantity} × {name}" for quantity, name in cart.lines)
-            values = {**vars(cart), **cart.state._asdict(), "first_items": lines}
+        for row, cart in enumerate(result.carts, start=1):
+            values = {**vars(cart), **cart.state._asdict()}
+            lines = (f"{quantity} × {name}" for quantity, name in values["lines"])
+            values["first_items"] = ", ".join(lines)
             for column, name in enumerate(SHEET_COLUMNS):
                 match value := values[name]:
                     case datetime():
@@ -48,7 +52,16 @@ def workbook_response(carts: Iterable[Any]) -> HttpResponse:
                     case _ if value is not None:
                         sheet.write_string(row, column, str(value), text)
         sheet.freeze_panes(1, 0)
-        sheet.autofit()
+        sheet.autofilter(0, 0, len(result.carts), len(SHEET_COLUMNS) - 1)
+        about = book.add_worksheet("About")
+        held = f"{len(result.carts):,} of {'at least ' if result.more else ''}{result.total:,}"
+        searched = ((field.label, field.data) for field in form if field.data)
+        facts = (("Carts", held), ("As of", format_moment(now())), *searched)
+        for row, fact in enumerate(facts):
+            for column, words in enumerate(fact):
+                about.write_string(row, column, words, text)
+        sheet.autofit(max_width=400)
+        about.autofit()
     kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-    name = 'attachment; filename="carts.xlsx"'
+    name = f'attachment; filename="carts-{localdate()}.xlsx"'
     return HttpResponse(file.getvalue(), kind, headers={"Content-Disposition": name})

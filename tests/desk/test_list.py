@@ -9,6 +9,7 @@ from itertools import chain, count
 from typing import Any, cast
 from xml.etree.ElementTree import XML
 from zipfile import ZipFile
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.db import OperationalError, connection
@@ -98,13 +99,28 @@ def test_the_list_says_how_many_it_has_and_gives_them_as_a_file(
     assert [row["A"] for row in rows] == [str(cart.pk) for cart in carts[:0:-1]]
 
 
-def workbook(client: Client, **query: str) -> list[dict[str, Any]]:
-    """Return the rows of a search's workbook: each cell, a text or a number, by its column."""
+def test_a_workbook_says_how_many_of_how_many_carts_it_holds_and_of_which_search(
+    viewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    viewer.cookies["timezone"] = "Asia/Tokyo"
+    today = datetime.now(ZoneInfo("Asia/Tokyo"))
+    searched = {"q": "naan", "platform": "=1+1"}
+    for most, held in ((3, "1 of 1"), (1, "1 of at least 1")):
+        monkeypatch.setattr(search, "MAX_FOUND", most)
+        dishes("Naan", platform="=1+1")
+        name = viewer.get(CARTS, {**searched, "xlsx": "1"}).headers["Content-Disposition"]
+        assert name == f'attachment; filename="carts-{today:%Y-%m-%d}.xlsx"'
+        facts = {row["A"]: row["B"] for row in workbook(viewer, number=2, **searched)}
+        assert re.fullmatch(f"{today:%-d %b %Y}, [0-9:]{{5}} JST", facts.pop("As of"))
+        assert facts == {"Carts": held, "Find a cart": "naan", "Platform": "=1+1"}
+
+
+def workbook(client: Client, number: int = 1, **query: str) -> list[dict[str, Any]]:
+    """Return the rows of a sheet: each cell, a text or a number, by its column."""
     response = client.get(CARTS, {**query, "xlsx": "1"})
-    assert response.headers["Content-Disposition"] == 'attachment; filename="carts.xlsx"'
     with ZipFile(BytesIO(response.content)) as file:
         texts = ["".join(text.itertext()) for text in XML(file.read("xl/sharedStrings.xml"))]
-        sheet = XML(file.read("xl/worksheets/sheet1.xml"))
+        sheet = XML(file.read(f"xl/worksheets/sheet{number}.xml"))
     space = {"": sheet.tag.partition("}")[0][1:]}
     assert sheet.find(".//f", space) is None  # a formula
     return [
@@ -121,16 +137,25 @@ def workbook(client: Client, **query: str) -> list[dict[str, Any]]:
 def test_a_workbook_holds_texts_numbers_and_times(viewer: Client) -> None:
     harmful = ("=1+1", ";@SUM(1+1)*cmd|' /C calc'!A0", "＝1", "https://evil.example", "_x0041_")
     cart = dishes(*harmful[:3], platform=harmful[3], ordering_channel=harmful[4], restaurant_key=0)
-    yen = CartFactory(currency="JPY", items=[ItemFactory(currency="JPY", price="1234")])
+    texts = {"note": "=2+2", "special_instructions": "Ring\ntwice"}
+    ramen = ItemFactory(currency="JPY", price="1234")
+    yen = CartFactory(currency="JPY", items=[ramen], **texts)
     yen.close(outcome="ordered", reference="payment-1", order_reference="2026-0815")
     for zone, hours in (("UTC", 0), ("Asia/Tokyo", 9)):
         viewer.cookies["timezone"] = zone
         heads, of_yen, row = workbook(viewer)
-        assert (heads["C"], heads["D"]) == (f"created on ({zone})", f"modified on ({zone})")
-        then = (cart.created_on - datetime(1899, 12, 30, tzinfo=UTC)) / timedelta(days=1)
-        assert float(row["C"]) == pytest.approx(then + hours / 24, abs=1e-6)
+        for column, of_cart, moment, head in (
+            ("C", row, cart.created_on, "created on"),
+            ("D", row, cart.modified_on, "modified on"),
+            ("O", of_yen, yen.closed_on, "closed on"),
+        ):
+            assert heads[column] == f"{head} ({zone})"
+            then = (moment - datetime(1899, 12, 30, tzinfo=UTC)) / timedelta(days=1)
+            assert float(of_cart[column]) == pytest.approx(then + hours / 24, abs=1e-6)
     assert of_yen["G"] == yen.subtotal
-    assert [of_yen[column] for column in "NOP"] == ["ordered", "payment-1", "2026-0815"]
+    assert [of_yen[column] for column in "NPQRS"] == [
+        *("ordered", "payment-1", "2026-0815", *texts.values())
+    ]
     del row["C"], row["D"]
     assert list(row.values()) == [
         *(str(cart.pk), str(cart.profile_key), 1, 3, cart.subtotal, "EUR", 0, "ACME"),
