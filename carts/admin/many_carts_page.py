@@ -4,7 +4,7 @@ The preview carries the version and the customer of each cart that it would chan
 showed of a cart is not so any more, the cart is left as it is, and the page shows both.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from time import monotonic
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -35,7 +35,7 @@ from cartsvc.request_errors import ApiError
 BULK_SECONDS = 2.5
 
 DELETED = "This cart was deleted."
-NO_TIME = "There was no time left for this cart."
+NOT_REACHED = "not reached yet"
 
 
 class Plan(NamedTuple):
@@ -76,47 +76,57 @@ class ManyCartsView(View):
         if not request.user.has_perm("carts.change_cart"):
             raise PermissionDenied
         chosen = (text.partition(":") for text in request.POST.getlist("cart")[:CARTS_PER_PAGE])
-        self.shown = {key: shown for text, _, shown in chosen if (key := parse_guid(text))}
-        self.list_query = request.META["QUERY_STRING"]
-        back = HttpResponseRedirect(f"{reverse('admin:carts_cart_changelist')}?{self.list_query}")
-        if not self.shown:
+        sent = {key: shown for text, _, shown in chosen if (key := parse_guid(text))}
+        list_url = f"{reverse('admin:carts_cart_changelist')}?{request.META['QUERY_STRING']}"
+        if not sent:
             # A GET comes in place of a POST that was refused, such as after logging in.
             is_sent = request.method == "POST"
             text = "No cart was selected." if is_sent else "Select the carts again."
             messages.warning(request, text)
-            return back
-        self.is_ready = self.read_form()
-        self.is_sure = self.is_ready and "sure" in request.POST
-        lines = sorted(self._lines(), key=lambda line: (not line["shown"], line["plan"].text))
-        if self.is_sure:
-            kept = [*self.shown.values()].count("")
-            messages.success(request, f"Carts changed: {len(self.shown) - kept - len(lines)}.")
+            return HttpResponseRedirect(list_url)
+        is_ready = self.read_form()
+        is_sure = is_ready and "sure" in request.POST
+        lines = [*self._lines(sent, is_sure)]
+        lines.sort(key=lambda line: (":" not in line["shown"], line["plan"].text))
+        if is_sure:
+            kept = [*sent.values()].count("0")
+            rest = sum(line["plan"].text == NOT_REACHED for line in lines)
+            messages.success(request, f"Carts changed: {len(sent) - kept - len(lines)}.")
             if kept:
                 messages.info(request, f"Left as they are, as the preview said: {kept}.")
+            if rest:
+                messages.warning(request, f"Not reached yet: {rest}.")
+            if failed := len(lines) - rest:
+                messages.error(request, f"Carts that could not be changed: {failed}. See below.")
             if not lines:
-                return back
-            messages.error(request, f"Carts that could not be changed: {len(lines)}. See below.")
-        count = sum(bool(line["shown"]) for line in lines)
-        context = {"title": self.title, "lines": lines, "count": count, "view": self}
-        return desk_page(request, self.template, {**context, "form": self.form})
+                return HttpResponseRedirect(list_url)
+        context = {"title": self.title, "form": self.form, "lines": lines, "list_url": list_url}
+        context |= {"is_ready": is_ready, "is_sure": is_sure}
+        context["count"] = sum(":" in line["shown"] for line in lines)
+        context["rest"] = sum(not line["shown"] for line in lines)
+        return desk_page(request, self.template, context)
 
-    def _lines(self) -> Iterator[dict[str, Any]]:
-        """Yield what to say of each cart, the newest first; if it is sure, of those not changed."""
+    def _lines(self, sent: Mapping[UUID, str], is_sure: bool) -> Iterator[dict[str, Any]]:
+        """Yield what to say of each cart, the newest first; if it is sure, of those not changed.
+
+        What a preview has `shown` of a cart is its version and its customer, 0 if it stays as it
+        is, and "" as long as there was no time for it.
+        """
         dish, end = Subquery(ITEMS_OF_CART.values("display_name")[:1]), monotonic() + BULK_SECONDS
-        carts: dict[UUID, Any] = Cart.objects.annotate(dish=dish).in_bulk(self.shown)
-        for key in sorted(self.shown, reverse=True):
-            cart, plan, shown = carts.get(key), Plan(NO_TIME), ""
-            if self.is_sure and not self.shown[key]:
+        carts: dict[UUID, Any] = Cart.objects.annotate(dish=dish).in_bulk(sent)
+        for key in sorted(sent, reverse=True):
+            cart, plan, shown = carts.get(key), Plan(NOT_REACHED), sent[key] if is_sure else ""
+            if shown == "0":
                 continue
             if not cart:
-                plan = Plan(DELETED)
-            elif monotonic() > end:
+                plan, shown = Plan(DELETED), "0"
+            elif monotonic() > end or (is_sure and not shown):
                 pass
-            elif self.is_sure:
-                plan = Plan(self._change(cart, self.shown[key]))
+            elif is_sure:
+                plan, shown = Plan(self._change(cart, shown)), ""
             else:
                 plan = self._current_plan(cart)
-                shown = f"{cart.version}:{cart.profile_key}" if plan.changes else ""
+                shown = f"{cart.version}:{cart.profile_key}" if plan.changes else "0"
             if plan.text:
                 yield {"key": key, "cart": cart, "plan": plan, "shown": shown}
 

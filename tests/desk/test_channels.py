@@ -173,14 +173,49 @@ def test_a_cart_that_has_gone_to_another_customer_since_the_preview_is_left(
     assert "Carts that could not be changed: 1." in answer.text
 
 
-def test_a_cart_for_which_no_time_is_left_is_said_to_be_left(
-    lead: Client, several: list[Cart], unchanged: Unchanged, monkeypatch: pytest.MonkeyPatch
+def test_a_press_goes_on_with_the_carts_for_which_there_was_no_time(
+    lead: Client, several: list[Cart], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    preview = lead.post(CHANNELS, sent(several, platform="phone"))
-    monkeypatch.setattr(many_carts_page, "BULK_SECONDS", -1)
-    answer = words(lead.post(CHANNELS, form_in(preview)).text)
-    assert "4 carts: There was no time left for this cart." in answer
-    assert "Carts changed: 0." in answer
+    """As the preview has shown them: who has changed one meanwhile is not overwritten."""
+    preview = lead.post(CHANNELS, sent(several, platform="phone", why="Till 4 is gone"))
+    with monkeypatch.context() as patch:
+        patch.setattr(many_carts_page, "BULK_SECONDS", -1)
+        answer = lead.post(CHANNELS, form_in(preview))
+    assert "Carts changed: 0." in answer.text
+    assert "Not reached yet: 4." in answer.text
+    assert "could not be changed" not in answer.text
+    assert groups(answer) == {"4 carts: not reached yet": several[::-1]}
+    assert ">Change 4 carts</button>" in answer.text
+    assert {cart.version for cart in Cart.objects.all()} == {1}
+    assert not LogEntry.objects.exists()
+    Cart.objects.change_cart(several[0].pk, {"platform": "kiosk"})
+    done = lead.post(CHANNELS, form_in(answer))
+    assert "Carts changed: 3." in done.text
+    assert "which said: platform “<bdi>ios-app</bdi>” → “<bdi>phone</bdi>”" in done.text
+    assert ">Preview 1 cart</button>" in done.text
+    platforms = [Cart.objects.get(pk=cart.pk).platform for cart in several]
+    assert platforms == ["kiosk", "phone", "phone", "phone"]
+    assert Cart.objects.get(pk=several[1].pk).changes.get().why == "Till 4 is gone"
+
+
+def test_a_preview_goes_on_with_the_carts_for_which_there_was_no_time(
+    lead: Client, several: list[Cart], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(many_carts_page, "BULK_SECONDS", -1)
+        asked = lead.post(CHANNELS, sent(several[:2], platform="phone"))
+    assert groups(asked) == {"2 carts: not reached yet": several[1::-1]}
+    assert "Nothing would change" not in asked.text
+    assert ">Preview 2 carts</button>" in asked.text
+    # Some that a preview has reached, and some that it has not.
+    preview = lead.post(CHANNELS, form_in(asked))
+    assert ">Change 2 carts</button>" in preview.text
+    chosen = [*form_in(preview)["cart"], str(several[2].pk)]
+    done = lead.post(CHANNELS, {**form_in(preview), "cart": chosen})
+    assert groups(done) == {"1 cart: not reached yet": [several[2]]}
+    assert ">Preview 1 cart</button>" in done.text
+    platforms = [Cart.objects.get(pk=cart.pk).platform for cart in several]
+    assert platforms == ["phone", "phone", "ios-app", "ios-app"]
 
 
 def test_a_closed_cart_is_said_to_stay_before_anything_is_changed(
