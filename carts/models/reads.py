@@ -10,8 +10,10 @@ from operator import itemgetter
 from typing import Any, NamedTuple, Self
 from uuid import UUID
 
+from django.core.exceptions import FieldError
 from django.db import connection, models
 from django.db.models import Case, F, FilteredRelation, Q, Value, When
+from django.utils import timezone
 
 from carts.changeable_fields import CHANGEABLE_CART_FIELDS
 from carts.checked_record import maker
@@ -98,6 +100,11 @@ def items_of(items: str) -> dict[UUID, PlacedItem]:
 class CartQuerySet(GuardedQuerySet):
     """Carts to read. To change them, use the manager."""
 
+    def filter(self, *args: Any, **conditions: Any) -> Any:
+        if "status" in conditions:
+            raise FieldError('Write Cart.objects.with_status("open"), or another status.')
+        return super().filter(*args, **conditions)
+
     def with_items(self) -> "CartQuerySet":
         """Read the items in the same statement, as the text `items_json`, for `items_of`.
 
@@ -105,6 +112,10 @@ class CartQuerySet(GuardedQuerySet):
         as `prefetch_related` sends, may show half of a change.
         """
         return self.annotate(items_json=items_json(F("profile_key"), str, position="position"))
+
+    def with_status(self, status: str) -> "CartQuerySet":
+        """Read the carts that have the status now. It is no column, because checkouts run out."""
+        return self.filter(has_status(status, timezone.now()))
 
 
 def carts_by(keys: Iterable[str]) -> CartQuerySet:

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.core.exceptions import ValidationError
+from django.core.exceptions import FieldError, ValidationError
 from django.db.transaction import atomic
+from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from carts.cart_errors import CurrencyMismatch
@@ -18,7 +19,7 @@ from carts.models import Cart, CartChange
 from carts.records import Item, Option
 from cartsvc.request_errors import ApiErrors, InvalidGuid
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
-from tests.support.table_contents import Unchanged
+from tests.support.table_contents import Unchanged, unguarded_rows
 
 pytestmark = pytest.mark.django_db
 
@@ -54,6 +55,36 @@ def test_the_lines_of_the_readme_run() -> None:
     changed = ["Add Item", "Change Item", "Update Item", "Remove Item"]
     assert kept == [*changed, "Close Cart", "Reopen Cart", "Move Cart"]
     assert not Cart.objects.exists()
+
+
+def test_open_carts_are_found_by_the_line_of_the_paper() -> None:
+    (line,) = re.findall(r"(?m)^    (Cart\.objects\.with_status.+)", PAPER.read_text())
+    now = timezone.now()
+    carts = [CartFactory(restaurant_key=key) for key in (1, 1, 1, 1, 2)]
+    closings = [{"outcome": "ordered"}, {"outcome": "checkout"}, {"outcome": "checkout"}]
+    for cart, closing in zip(carts, closings, strict=False):
+        cart.close(**closing, reference="A-1")
+    unguarded_rows(Cart).filter(pk=carts[2].pk).update(closed_until=now)
+    assert {*eval(line, {"Cart": Cart})} == {*carts[2:4]}
+    assert {*Cart.objects.by(None, restaurant_key=1).with_status("checkout")} == {carts[1]}
+    assert repr([*Cart.objects.with_status("ordered")]).count("ordered") == 1
+
+
+@pytest.mark.parametrize(
+    "find",
+    [
+        lambda carts: carts.filter(status="open"),
+        lambda carts: carts.get(status="open"),
+        lambda carts: carts.by(None, restaurant_key=1).filter(status="open"),
+        lambda carts: carts.with_items().exclude(restaurant_key=1).filter(status="open"),
+    ],
+)
+def test_a_status_in_a_query_says_what_to_write(find: Callable[[Any], Any]) -> None:
+    with pytest.raises(FieldError) as refused:
+        find(Cart.objects)
+    assert str(refused.value) == 'Write Cart.objects.with_status("open"), or another status.'
+    with pytest.raises(FieldError, match="Cannot resolve keyword 'state' into field"):
+        Cart.objects.filter(state="open")
 
 
 @pytest.fixture
