@@ -7,6 +7,7 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
+from django.utils.cache import get_conditional_response
 from django.utils.timezone import localdate
 
 from carts.admin import activity, search
@@ -22,6 +23,7 @@ from carts.admin.workbook import workbook_response
 from carts.models import Cart, DeletedCart
 from carts.models.cart_status import OPEN, expires_on
 from carts.models.reads import items_of
+from cartsvc.api.envelope import entity_tag
 from cartsvc.guids import parse_guid
 
 # The most items on the slips that the page of a cart shows. Its order has all of them.
@@ -95,7 +97,12 @@ class CartAdmin(admin.ModelAdmin):
         self._check_view(request)
         cart_id = parse_guid(object_id)
         carts = Cart.objects.with_items().annotate(expires_on=expires_on())
-        if not (cart := carts.filter(pk=cart_id).first()):
+        cart = carts.filter(pk=cart_id).first()
+        # The open page asks with If-Match and If-None-Match, so that it is not made again.
+        etag = entity_tag(cart.version) if cart else None
+        if answer := get_conditional_response(request, etag=etag):
+            return answer
+        if not cart:
             return _unknown(request, cart_id)
         items, of_staff = items_of(cart.items_json), "staff" in request.GET
         before = parse_version(request.GET.get("before", ""))

@@ -279,3 +279,31 @@ def test_a_pasted_text_is_not_cut(cart: Cart, desk: Open) -> None:
     page.keyboard.insert_text(f"Dear colleagues, {'this is about ' * 20} {cart.pk}")
     page.keyboard.press("Enter")
     page.wait_for_url(f"**{page_of(cart)}")
+
+
+COMES_TO_THE_FRONT = "document.dispatchEvent(new Event('visibilitychange'))"
+
+
+@pytest.mark.parametrize("width", [1366, 390])
+def test_an_open_page_says_that_its_cart_has_changed(
+    cart: Cart, desk: Open, open_page: Open, width: int
+) -> None:
+    page = desk(width)
+    page.goto(item_of(cart, 1))
+    notice = page.get_by_role("status").get_by_text(
+        "This cart has changed since the page was opened."
+    )
+    with page.expect_response(f"**{page_of(cart)}") as same:
+        page.evaluate(COMES_TO_THE_FRONT)
+    assert same.value.status == 304
+    assert not notice.is_visible()
+    cart.change(note="Ring twice, please")
+    page.evaluate("scrollTo(0, 400)")
+    page.evaluate(COMES_TO_THE_FRONT)
+    notice.wait_for()
+    assert 0 <= notice.bounding_box()["y"] < 850  # in sight
+    check(page, f"changed-{width}")
+    complained(open_page, 412)
+    page.get_by_role("link", name="Reload").click()
+    page.get_by_text("Ring twice, please").first.wait_for()
+    assert not notice.is_visible()

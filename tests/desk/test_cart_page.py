@@ -14,6 +14,7 @@ from carts.models import Cart
 from carts.models.cart_change import Author
 from tests.desk.conftest import (
     CARTS,
+    LOGIN,
     big_cart,
     events,
     form_of,
@@ -229,6 +230,32 @@ def test_the_history_can_be_of_staff_only_newest_first(
     first = text.index("Item “Pizza Margherita” removed")
     assert first < text.index("Item “Pizza Margherita”: quantity 2 → 7")
     assert re.search(r"\d{4}, \d\d:\d\d:\d\d JST · anna \(Anna Ek\)", text[first:])
+
+
+def test_an_open_page_asks_whether_its_cart_has_changed(
+    viewer: Client, cart: Cart, django_assert_num_queries: Callable[[int], Any]
+) -> None:
+    def ask(version: int) -> tuple[int, bytes]:
+        headers = dict.fromkeys(("If-Match", "If-None-Match"), f'"{version}"')
+        response = viewer.get(page_of(cart), headers=headers)
+        return response.status_code, response.content
+
+    assert 'data-version="1"><p hidden>' in viewer.get(page_of(cart)).text
+    # It may ask for ever in a tab that nobody looks at, and makes the session no younger.
+    User.objects.update(last_login=timezone.now() - timedelta(hours=7))
+    # session, user, two for the rights, the cart
+    with django_assert_num_queries(5):
+        assert ask(1) == (304, b"")
+    cart.change(note="Ring")
+    with django_assert_num_queries(5):
+        assert ask(1) == (412, b"")
+    assert ask(2) == (304, b"")
+    Cart.objects.delete_cart(cart.pk)
+    assert ask(2) == (412, b"")
+    assert "renewed" not in viewer.session
+    viewer.session.flush()
+    assert ask(2)[0] == 302
+    assert "session has ended" not in viewer.get(LOGIN).text
 
 
 def test_a_heading_is_read_without_the_buttons_beside_it(lead: Client, cart: Cart) -> None:

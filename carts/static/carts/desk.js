@@ -85,6 +85,16 @@ if (account && account !== history.state?.account) {
   history.replaceState({ account }, "");
 }
 
+// Whether the cart has changed, or is gone, when its page comes to the front again.
+const changed = document.querySelector("[data-version]");
+document.addEventListener("visibilitychange", async () => {
+  if (document.hidden || !changed) return;
+  const version = `"${changed.dataset.version}"`;
+  const headers = { "If-Match": version, "If-None-Match": version };
+  const answer = await fetch("", { headers, redirect: "manual" }).catch(() => null);
+  if (answer?.status === 412) changed.firstElementChild.hidden = false;
+});
+
 // The way back to the list keeps what was searched, in this tab, until somebody logs out.
 const list = document.getElementById("found");
 if (document.querySelector("form.find")) sessionStorage.setItem("found", location.search);
