@@ -18,6 +18,7 @@ from carts.admin.history import timeline
 from carts.admin.item_pages import ItemView, RemoveItemView
 from carts.admin.put_back_many_page import PutBackManyView
 from carts.admin.put_back_page import PutBackView
+from carts.admin.reopen_many_page import ReopenManyView
 from carts.admin.site import desk_page
 from carts.admin.workbook import workbook_response
 from carts.models import Cart, DeletedCart
@@ -57,6 +58,7 @@ class CartAdmin(admin.ModelAdmin):
             path("activity/", view(self.activity_view), name="carts_activity"),
             path("channels/", view(ChannelsView.as_view()), name="carts_channels"),
             path("put-back/", view(PutBackManyView.as_view()), name="carts_put_back_many"),
+            path("reopen/", view(ReopenManyView.as_view()), name="carts_reopen_many"),
             *(
                 path(f"<uuid:cart_id>/{route}", view(page.as_view()), name=f"carts_{name}")
                 for route, page, name in CHANGE_PAGES

@@ -56,20 +56,24 @@ SAME = Plan("stays as it is")
 
 
 class ManyCartsView(View):
-    """`begins` is how an entry in the log of staff begins, `why` the reason in the history."""
+    """`begins` is how an entry in the log of staff begins, `why` the reason in the history.
+
+    The page is about open carts, or if it `takes_closed`, about closed ones.
+    """
 
     template = ""
     title = ""
     form: WhyForm
     begins = "Cart"
     why: str | None = None
+    takes_closed = False
 
     def read_form(self) -> bool:
         """Return whether it says what to do."""
         raise NotImplementedError
 
     def plan(self, cart: Any, version: int) -> Plan:
-        """Return what is to be done with an open cart, as it was at the version."""
+        """Return what is to be done with such a cart, as it was at the version."""
         raise NotImplementedError
 
     def dispatch(self, request: HttpRequest) -> HttpResponse:
@@ -131,7 +135,7 @@ class ManyCartsView(View):
                 yield {"key": key, "cart": cart, "plan": plan, "shown": shown}
 
     def _current_plan(self, cart: Cart) -> Plan:
-        if cart.status != OPEN:
+        if (cart.status != OPEN) != self.takes_closed:
             return Plan(f"{cart.status}, so it stays as it is")
         return self.plan(cart, cart.version)
 

@@ -52,6 +52,7 @@ PAGES = {
     "carts_cart_history": Page(VIEWER, ("cart",)),
     "carts_channels": Page(AGENT),
     "carts_put_back_many": Page(AGENT),
+    "carts_reopen_many": Page(AGENT),
     "carts_cart_correct": Page(AGENT, ("cart",)),
     "carts_cart_note": Page(AGENT, ("cart",)),
     "carts_item_put_back": Page(AGENT, ("cart", "version")),
