@@ -10,7 +10,7 @@ from carts.admin.activity import notes_of
 from carts.admin.formatting import format_amount, format_moment, format_value, isolate, label_of
 from carts.changeable_fields import CHANGEABLE_CART_FIELDS
 from carts.models import Cart, CartChange, StaffEntry
-from carts.models.cart_change import items_before, newest_decoded
+from carts.models.cart_change import newest_decoded, undo
 from carts.records import Item, Option, PlacedItem
 from carts.value_types import stored_record
 
@@ -89,7 +89,7 @@ def _creation(cart: Cart, items: PlacedItems, changes: Collection[CartChange]) -
     author, lines = cart.created_by.columns, list[str]()
     creation = CartChange(version=1, at=cart.created_on, operation="Create Cart", **author)
     if len(changes) == cart.version - 1:
-        created = [placed.item for placed in items_before(items, changes).values()]
+        created = [placed.item for placed in undo(items, {}, changes)[0].values()]
         lines = lines_of_items(created, cart.currency)
     elif cart.changes.count() == cart.version - 1:
         lines = ["what it was created with is not worked out: too much has changed since"]
@@ -108,9 +108,7 @@ def snapshots_since(cart: Cart, items: PlacedItems, version: int) -> dict[int, S
         return snapshots
     since = cart.changes.filter(version__gt=version, version__lte=cart.version)
     for change in newest_decoded(since):
-        old = {} if change.changed_items else change.old
-        fields = {name: old.get(name, value) for name, value in last.fields.items()}
-        placed = items_before(last.placed, [change])
+        placed, fields, _ = undo(last.placed, last.fields, [change])
         last = snapshots[change.version - 1] = Snapshot(change.version - 1, placed, fields, change)
     return snapshots
 

@@ -1,16 +1,12 @@
 """The page that puts back, in carts that the filter "Changed by" has found, what they changed."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Set
-from operator import attrgetter, itemgetter
 from typing import Any
-from uuid import UUID
 
 from django.core.exceptions import BadRequest
 
 from carts.admin.formatting import format_error, format_moment, isolate
 from carts.admin.forms import WhyForm
-from carts.admin.history import Event, Snapshot, difference_text, in_one_line, snapshots_since
+from carts.admin.history import Event, difference_text, in_one_line, snapshots_since
 from carts.admin.many_carts_page import DELETED, SAME, ManyCartsView, Plan
 from carts.admin.search import FindForm
 from carts.admin.search_terms import changes_by
@@ -20,12 +16,11 @@ from carts.models.cart_change import (
     difference,
     encoded,
     item_differences,
-    recorded_item,
+    undo,
 )
 from carts.models.manager import CartManager
 from carts.models.reads import items_of
-from carts.records import Item, PlacedItem
-from carts.value_types import Values, stored_record
+from carts.records import Item
 from cartsvc.request_errors import ApiError
 
 
@@ -61,17 +56,16 @@ class PutBackManyView(ManyCartsView):
             return Plan("stays as it is: what was before is not known any more")
         current = snapshots[version]
         changes = [one.next for one in snapshots.values() if one.next and one.version < version]
-        held, since = _undo(current, changes, versions)
-        fields = held.pop(None)
+        placed, fields, since = undo(current.placed, current.fields, changes, versions)
+        items = {key: one.item for key, one in placed.items()}
         try:
-            placed = [_placed(key, one, current.items.get(key)) for key, one in held.items()]
+            for _, item in items.items() - current.items.items():
+                Item(**item._asdict())  # what was allowed then may be refused now
         except ApiError as error:
             return Plan(f"stays as it is: {format_error(error)}")
-        placed.sort(key=attrgetter("position"))
-        items = {one.id: one.item for one in placed}
         lines, todo = list[str](), list[tuple[Any, object]]()
         if [*items.items()] != [*current.items.items()]:
-            differences = item_differences(current.placed.values(), placed)
+            differences = item_differences(current.placed.values(), placed.values())
             before, after = (encoded(Item, one) for one in differences)
             lines += Event.of(CartChange(before=before, after=after), cart.currency).lines
             todo.append((CartManager.replace_items, items))
@@ -84,57 +78,6 @@ class PutBackManyView(ManyCartsView):
         others = "; ".join(_told(change, cart.currency) for change in since)
         others = others and f"left, because changed since: {others}"
         return Plan(in_one_line(lines if todo else [SAME.text, *lines]), todo, others)
-
-
-# What the same dish has in common.
-_dish = itemgetter("menu_key", "menu_item_key")
-
-
-def _undo(
-    current: Snapshot, changes: Iterable[CartChange], undone: Set[int]
-) -> tuple[dict[Any, Values], list[CartChange]]:
-    """Return what the cart holds without these versions' changes, and what others did in their way.
-
-    The cart's fields have the key None, an item's its id. `changes` come newest first. An item that
-    others have changed since is not taken away, and a dish that they added again not put back.
-    """
-    held: dict[Any, Values] = {None: {**current.fields}}
-    held |= {key: recorded_item(one) for key, one in current.placed.items()}
-    written = defaultdict[Any, dict[str, CartChange]](dict)
-    dishes, in_the_way = dict[object, CartChange](), dict[int, CartChange]()
-    for change in changes:
-        parts: dict[Any, Any] = change.changed_items or {None: (change.old, change.new)}
-        # What came is looked at before what went: it may be the same dish.
-        for key, (old, new) in reversed(parts.items()):
-            names = {one for one in {**old, **new} if old.get(one, ...) != new.get(one, ...)}
-            later = written[key]
-            if change.version not in undone:
-                later |= dict.fromkeys(names - later.keys(), change)
-                if not old:
-                    dishes.setdefault(_dish(new), change)
-                continue
-            # A position shifts with the items before it.
-            since = [later[name] for name in names & later.keys() - {"position"}]
-            if old.keys() == new.keys():
-                one = held.get(key, {})
-                one |= {name: old[name] for name in one.keys() & names - later.keys()}
-            elif not old and since:
-                dishes[_dish(new)] = since[0]
-            elif not old:
-                held.pop(key, None)
-            elif again := dishes.get(_dish(old)):
-                since.append(again)
-            elif not since:
-                held[key] = {**old}
-            in_the_way |= {one.version: one for one in since}
-    return held, [in_the_way[version] for version in sorted(in_the_way)]
-
-
-def _placed(item_id: UUID, values: Values, current: Item | None) -> PlacedItem:
-    item = stored_record(Item, values)
-    if item != current:
-        item = Item(**item._asdict())  # what was allowed then may be refused now
-    return PlacedItem(item_id, values["position"], item, item.value)
 
 
 def _told(change: CartChange, currency: str) -> str:

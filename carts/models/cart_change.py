@@ -4,11 +4,13 @@ A change is recorded in the transaction that makes it. A creation has no record:
 cart, when and by which request stand in the cart's row.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from getpass import getuser
+from operator import itemgetter
 from typing import Any, Self
 from uuid import UUID
 
@@ -184,25 +186,56 @@ def newest_decoded(changes: models.QuerySet[CartChange]) -> models.QuerySet[Cart
     return changes.filter(version__gte=oldest).reverse()
 
 
-def items_before(
-    items: Mapping[UUID, PlacedItem], changes: Iterable[CartChange]
-) -> dict[UUID, PlacedItem]:
-    """Return the items as they were before these changes, which are undone one after another.
+# What two items of the same dish have in common.
+_dish = itemgetter("menu_key", "menu_item_key")
 
-    `items` are those after the changes, by their ids. `changes` come newest first, without a gap.
-    The items are in the order of their positions.
+
+def undo(
+    items: Mapping[UUID, PlacedItem],
+    fields: Mapping[str, object],
+    changes: Iterable[CartChange],
+    versions: Set[int] | None = None,
+) -> tuple[dict[UUID, PlacedItem], dict[str, object], list[CartChange]]:
+    """Return the items, in their order, and the cart's fields as they were before these changes.
+
+    They are undone one after another. `changes` come newest first, without a gap. If `versions` are
+    given, only the changes that made these are undone, but for what the others have written since.
+    An item that these have changed stays, and a dish that they have added again does not come
+    twice. Those that were in the way are returned, too.
     """
-    found = dict(items)
+    found, texts = dict(items), dict(fields)
+    written = defaultdict[Any, dict[str, CartChange]](dict)
+    dishes, in_the_way = dict[object, CartChange](), dict[int, CartChange]()
     for change in changes:
-        for item_id, (old, new) in change.changed_items.items():
-            if old.keys() == new.keys():
-                if placed := found.get(item_id):
-                    found[item_id] = _placed(item_id, {**recorded_item(placed), **old})
-            elif old:
-                found[item_id] = _placed(item_id, old)
-            else:
-                found.pop(item_id, None)
-    return dict(sorted(found.items(), key=lambda one: one[1].position))
+        stays = versions is not None and change.version not in versions
+        parts: dict[Any, Any] = change.changed_items or {None: (change.old, change.new)}
+        parts = {key: pair for key, pair in parts.items() if any(pair)}  # it may change nothing
+        came = {_dish(new) for key, (old, new) in parts.items() if not (old or written[key])}
+        # What came is looked at before what went: it may be the same dish.
+        for key, (old, new) in reversed(parts.items()):
+            names = {one for one in {**old, **new} if old.get(one, ...) != new.get(one, ...)}
+            later, is_same = written[key], old.keys() == new.keys()
+            # A position shifts with the items before it.
+            since = [later[name] for name in names & later.keys() - {"position"}]
+            if not old and (stays or since):
+                dishes.setdefault(_dish(new), change if stays else since[0])
+            if stays:
+                later |= dict.fromkeys(names - later.keys(), change)
+                continue
+            if not new and _dish(old) not in came and (again := dishes.get(_dish(old))):
+                since.append(again)
+            if not key:
+                texts |= {name: old[name] for name in texts.keys() & names - later.keys()}
+            elif is_same and key in found:
+                values = {name: old[name] for name in names - later.keys()}
+                found[key] = _placed(key, {**recorded_item(found[key]), **values})
+            elif not (is_same or since):
+                found.pop(key, None)
+                if old:
+                    found[key] = _placed(key, old)
+            in_the_way |= {one.version: one for one in since}
+    in_order = dict(sorted(found.items(), key=lambda one: one[1].position))
+    return in_order, texts, [in_the_way[version] for version in sorted(in_the_way)]
 
 
 def _placed(item_id: UUID, fields: Values) -> PlacedItem:

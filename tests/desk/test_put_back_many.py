@@ -198,6 +198,19 @@ def test_a_dish_that_came_anew_and_that_others_changed_does_not_come_twice(
     assert held(cart) == {new_naan: changed, raita: before[raita]}
 
 
+def test_a_dish_that_others_have_added_to_one_that_came_anew_is_not_that_one(
+    lead: Client, several: list[Cart]
+) -> None:
+    """The customer saw the first, and wants both."""
+    cart = several[0]
+    before = held(cart)
+    naan, _ = before
+    sync().replace_items(cart.pk, {uuid7(): one._replace(price=1) for one in before.values()})
+    CUSTOMER.add_item(cart.pk, another := uuid7(), before[naan])
+    assert "left, because" not in put_back(lead, cart)
+    assert held(cart) == {**before, another: before[naan]}
+
+
 def test_what_others_removed_or_brought_back_since_is_left(
     lead: Client, several: list[Cart], unchanged: Unchanged
 ) -> None:

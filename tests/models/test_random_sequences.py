@@ -18,7 +18,7 @@ from django.test import Client
 
 from carts.cart_errors import CartClosed, CartNotFound, ItemNotFound
 from carts.models import Cart, CartItem, change_feed
-from carts.models.cart_change import items_before
+from carts.models.cart_change import undo
 from carts.models.cart_status import OPEN, CartStatus
 from carts.models.change_feed import OLDEST, changes_after
 from carts.models.item import ITEM_COLUMNS, OPTION_COLUMNS
@@ -69,7 +69,7 @@ def check(cart_id: UUID, created: Items) -> None:
             placed = items.get(item_id)
             item = {"position": placed.position, **placed.item._asdict()} if placed else {}
             assert {name: item[name] for name in now} == now
-        items = items_before(items, [change])
+        items = undo(items, {}, [change])[0]
     assert items == created
     assert subtotal == sum(
         item.quantity * (item.price + sum(option.price for option in item.options))
