@@ -63,14 +63,17 @@ class ManyCartsView(View):
 
     template = ""
     title = ""
-    form: WhyForm
+    form_class: type[WhyForm] = WhyForm
+    form: Any
     begins = "Cart"
     why: str | None = None
     takes_closed = False
 
     def read_form(self) -> bool:
         """Return whether it says what to do."""
-        raise NotImplementedError
+        is_valid = self.form.is_valid()
+        self.why = self.form.cleaned_data.get("why")
+        return is_valid
 
     def plan(self, cart: Any, version: int) -> Plan:
         """Return what is to be done with such a cart, as it was at the version."""
@@ -88,19 +91,18 @@ class ManyCartsView(View):
             text = "No cart was selected." if is_sent else "Select the carts again."
             messages.warning(request, text)
             return HttpResponseRedirect(list_url)
+        self.form = self.form_class(request.POST)
         is_ready = self.read_form()
         is_sure = is_ready and "sure" in request.POST
         lines = [*self._lines(sent, is_sure)]
         lines.sort(key=lambda line: (":" not in line["shown"], line["plan"].text))
         if is_sure:
             kept = [*sent.values()].count("0")
-            rest = sum(line["plan"].text == NOT_REACHED for line in lines)
+            failed = sum(line["plan"].text != NOT_REACHED for line in lines)
             messages.success(request, f"Carts changed: {len(sent) - kept - len(lines)}.")
             if kept:
                 messages.info(request, f"Left as they are, as the preview said: {kept}.")
-            if rest:
-                messages.warning(request, f"Not reached yet: {rest}.")
-            if failed := len(lines) - rest:
+            if failed:
                 messages.error(request, f"Carts that could not be changed: {failed}. See below.")
             if not lines:
                 return HttpResponseRedirect(list_url)

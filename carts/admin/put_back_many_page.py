@@ -5,7 +5,6 @@ from typing import Any
 from django.core.exceptions import BadRequest
 
 from carts.admin.formatting import format_error, format_moment, isolate
-from carts.admin.forms import WhyForm
 from carts.admin.history import Event, difference_text, in_one_line, snapshots_since
 from carts.admin.many_carts_page import DELETED, SAME, ManyCartsView, Plan
 from carts.admin.search import FindForm
@@ -38,10 +37,8 @@ class PutBackManyView(ManyCartsView):
         when += f" until {format_moment(until)}" if until else ""
         self.begins = f"Put back what {isolate(who)} changed{when}"
         self.title = f"{self.begins}?"
-        self.form = WhyForm(self.request.POST)
-        is_valid, why = self.form.is_valid(), f"Put back what {who} changed{when}"
-        given = self.form.cleaned_data.get("why")
-        self.why = (f"{why}: {given}" if given else why)[:WHY_LENGTH]
+        is_valid, why = super().read_form(), f"Put back what {who} changed{when}"
+        self.why = (f"{why}: {self.why}" if self.why else why)[:WHY_LENGTH]
         return is_valid
 
     def plan(self, cart: Any, version: int) -> Plan:

@@ -5,7 +5,6 @@ from typing import Any
 
 from carts.admin.change_page import WHY
 from carts.admin.formatting import format_value, label_of
-from carts.admin.forms import WhyForm
 from carts.admin.many_carts_page import ManyCartsView, Plan
 from carts.models.manager import CartManager
 
@@ -17,12 +16,11 @@ class ReopenManyView(ManyCartsView):
     takes_closed = True
 
     def read_form(self) -> bool:
-        sent = self.request.POST
-        self.form = WhyForm(sent if "why" in sent else None)
-        self.form.fields["why"].required, self.form.fields["why"].label = True, WHY
-        is_valid = self.form.is_valid()
-        self.why = self.form.cleaned_data["why"] if is_valid else None
-        return is_valid or not (self.form.is_bound or "sure" in sent)
+        why = self.form.fields["why"]
+        # A preview needs no reason.
+        why.label, why.required = WHY, "sure" in self.request.POST
+        why.widget.attrs["required"] = True
+        return super().read_form()
 
     def plan(self, cart: Any, version: int) -> Plan:
         changes = cart.changes.filter(version__gt=version)
