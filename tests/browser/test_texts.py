@@ -183,3 +183,16 @@ def test_hostile_text_on_the_pages_of_many_carts(cart: Cart, desk: Open) -> None
     check(page, "hostile-put-back")
     page.get_by_role("button", name="Put it back in 9 carts").click()
     check(page, "hostile-put-back-done")
+    for number, one in enumerate(Cart.objects.filter(partner_key="WWWW")):
+        reference = ("W" * 255, f"\u202e{number}")[number % 2]
+        one.close(outcome="ordered", reference=reference, order_reference=reference)
+    page.goto(f"{FIND}?q=WWWW&changed_by=Sync+P019")
+    page.get_by_label("All of this page").check()
+    page.get_by_role("button", name="Reopen the selected carts").click()
+    check(page, "hostile-reopen")
+    # The browser asks why.
+    page.get_by_role("button", name="Reopen 9 carts").click()
+    assert Cart.objects.with_status("ordered").count() == 9
+    page.get_by_label("Why").fill("A mistake")
+    page.get_by_role("button", name="Reopen 9 carts").click()
+    page.get_by_text("Carts changed: 9.").wait_for()
