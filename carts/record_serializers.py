@@ -1,8 +1,8 @@
 """Serializers of records: camelCase outside, the records of `carts.records` inside.
 
-`is_valid`, `validated_data`, `validate` and `validate_<member>` are the framework's. Its own loop
-over the fields is replaced by that of `carts.value_types`. A serializer keeps nothing of what it
-checks, so the operations share one.
+`validate` and `validate_<member>` are the framework's. Its own loop over the fields is replaced by
+that of `carts.value_types`: the `body_check`. A serializer keeps nothing of what it checks, so the
+operations share one.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 from django.core.exceptions import ValidationError as DjangoValidationError
 from rest_framework import serializers
-from rest_framework.fields import empty
 
 from carts.cart_errors import CannotChange
 from carts.checked_record import maker
@@ -27,7 +26,6 @@ from carts.value_types import (
     Record,
     Values,
     ValueType,
-    checked,
     defaults_of,
     is_optional,
     object_check,
@@ -109,17 +107,6 @@ class RecordSerializer(serializers.Serializer):
         hook = getattr(self, f"validate_{name}", None)
         hook = hook and partial(hooked, hook)
         return Member(name, check, is_list, not field.allow_null, absent, hook)
-
-    def run_validation(self, data: object = empty) -> Any:
-        """Return what `to_record` makes of the object, or raise its errors by JSON Pointers."""
-        value, found = checked(self.body_check, data)
-        detail: dict[str, list[serializers.ErrorDetail]] = {}
-        for error in found.errors:
-            told = serializers.ErrorDetail(error.sentence, error.code)
-            detail.setdefault(error.pointer or "", []).append(told)
-        if detail:
-            raise serializers.ValidationError(detail)
-        return value
 
     def to_record(self, values: Values) -> Any:
         return maker(self.record)(map(values.__getitem__, self.record._fields))

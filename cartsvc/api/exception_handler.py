@@ -74,9 +74,8 @@ def _flat(detail: Any, *place: str) -> Iterator[ApiError]:
     match detail:
         case dict():
             for name, inner in detail.items():
-                # A serializer of ours has pointers for names.
-                parts = () if name == api_settings.NON_FIELD_ERRORS_KEY else name.split("/")
-                yield from _flat(inner, *place, *filter(None, parts))
+                part = () if name == api_settings.NON_FIELD_ERRORS_KEY else (name,)
+                yield from _flat(inner, *place, *part)
         case list():
             for inner in detail:
                 yield from _flat(inner, *place)

@@ -27,7 +27,6 @@ HOOKS = {
         "initial",
         "initialize_request",
         "get_fields",
-        "run_validation",
         "validate",
         "to_python",
         "clean",
