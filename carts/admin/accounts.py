@@ -1,7 +1,8 @@
 from typing import Any, ClassVar
 
-from axes.utils import reset
+from axes.models import AccessAttempt
 from django import forms
+from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
@@ -9,11 +10,12 @@ from django.contrib.auth.models import AnonymousUser, Group, Permission, User
 from django.contrib.auth.signals import user_logged_in
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Max, OuterRef, Q, QuerySet, Subquery, Sum
 from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 
-from carts.admin.formatting import format_value, isolate
+from carts.admin.formatting import format_moment, format_value, isolate
 from carts.admin.site import CHOSEN_BY_OTHERS
 from carts.models import FirstPassword
 from carts.roles import ROLES
@@ -74,13 +76,13 @@ class AccountAdmin(UserAdmin):
     No account is deleted: the log of what it changed would be deleted from the carts' histories.
     """
 
-    list_display = ("username", "role", "is_active", "first_name", "last_name")
+    list_display = ("username", "role", "is_active", "locked", "first_name", "last_name")
     list_filter = search_fields = ()
     form, add_form, change_password_form = ChangeForm, UserCreationForm, PasswordForm
     change_user_password_template = "admin/auth/user/password.html"  # noqa: S105
     add_fieldsets = ((None, {"fields": ("username", "password1", "password2", "role")}),)
-    readonly_fields = ("last_login",)
-    actions = ("free_names",)
+    readonly_fields = ("last_login", "locked")
+    actions = ("unlock",)
 
     def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return False
@@ -98,14 +100,20 @@ class AccountAdmin(UserAdmin):
                 Q(groups__in=_groups_above(request.user))
                 | Q(user_permissions__in=_missing_permissions(request.user))
             )
-        return accounts.prefetch_related("groups")
+        # As django-axes counts: the attempts of a name from a network, in all browsers.
+        since = timezone.now() - settings.AXES_COOLOFF_TIME
+        counted = AccessAttempt.objects.filter(attempt_time__gte=since).values("ip_address")
+        locks = counted.annotate(count=Sum("failures_since_start"), last=Max("attempt_time"))
+        locks = locks.filter(username=OuterRef("username"), count__gte=settings.AXES_FAILURE_LIMIT)
+        last = Subquery(locks.order_by("-last").values("last")[:1])
+        return accounts.annotate(locked_on=last).prefetch_related("groups")
 
     def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
         if not obj:
             return self.add_fieldsets
-        names = ("first_name", "last_name", "email")
+        who = ("first_name", "last_name", "email")
         more = ("is_superuser",) if request.user.is_superuser else ()
-        fields = ("username", "password", *names, "role", *more, "is_active", "last_login")
+        fields = ("username", "password", *who, "role", *more, "is_active", "locked", "last_login")
         return ((None, {"fields": fields}),)
 
     def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
@@ -148,18 +156,20 @@ class AccountAdmin(UserAdmin):
             FirstPassword.objects.get_or_create(account_id=int(id))
         return response
 
-    @admin.display
     def role(self, account: User) -> str:
         if account.is_superuser:
             return "superuser"
         return ", ".join(group.name for group in account.groups.all())
 
-    @admin.action(permissions=["change"], description="Free the names that failed logins lock")
-    def free_names(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        for account in queryset:
-            reset(username=account.username)
-        names = ", ".join(sorted(isolate(account.username) for account in queryset))
-        messages.success(request, f"These names may log in again: {names}.")
+    def locked(self, account: Any) -> str:
+        end = account.locked_on and account.locked_on + settings.AXES_COOLOFF_TIME
+        return f"until {format_moment(end)}" if end else "no"
+
+    @admin.action(permissions=["change"], description="Unlock")
+    def unlock(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        names = sorted(queryset.values_list("username", flat=True))
+        AccessAttempt.objects.filter(username__in=names).delete()
+        messages.success(request, f"Not locked any more: {', '.join(map(isolate, names))}.")
 
 
 @receiver(user_logged_in)

@@ -1,14 +1,21 @@
 import re
+from datetime import timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
+from axes.models import AccessAttempt
+from django.conf import settings
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
+from django.utils import timezone
+from django.utils.timezone import localtime
 
 from carts.models import Cart
 from tests.desk.conftest import (
     ACCOUNTS,
+    PASSWORD,
     add_account,
     guess,
     marked,
@@ -156,15 +163,79 @@ def test_who_may_not_log_in_shows_as_not_active(lead: Client) -> None:
     assert sign_in(Client(), name="ben") == 302
 
 
-def test_a_lead_frees_a_locked_name(lead: Client) -> None:
-    ben = member("ben", "Cart support")
-    client = Client()
-    assert guess(client, name="ben")[-1] == 429
-    sent = {"action": "free_names", "_selected_action": [ben.pk]}
+def test_the_page_of_an_account_says_until_when_it_is_locked_and_unlocks_it(lead: Client) -> None:
+    ben, zoe = member("ben", "Cart support"), member("zoe", "Cart support")
+    phone, computer = Client(headers={"user-agent": "phone"}), Client()
+    lead.cookies["timezone"] = "Asia/Tokyo"
+    url = f"{ACCOUNTS}{ben.pk}/change/"
+
+    def shown() -> tuple[str, ...]:
+        """Return what the list and the page say, and which buttons the page has."""
+        rows = re.findall("<tr>(.*?)</tr>", lead.get(ACCOUNTS).text, re.DOTALL)
+        (row,) = (row for row in rows if ">ben<" in row)
+        (cell,) = re.findall('class="field-locked">(.*?)<', row)
+        page = lead.get(url).text
+        (fact,) = re.findall(r'<label>Locked:</label>\s*<div class="readonly">(.*?)<', page)
+        return cell, fact, *re.findall("<button[^>]*>(Unlock)<", page)
+
+    # Not of one browser: of a network.
+    assert [guess(phone, 2, "ben"), guess(computer, 2, "ben")] == [[200] * 2] * 2
+    assert shown() == ("no", "no")
+    assert guess(computer, 1, "ben") == [429]
+    last = AccessAttempt.objects.latest("attempt_time").attempt_time
+    until = localtime(last + settings.AXES_COOLOFF_TIME, ZoneInfo("Asia/Tokyo"))
+    locked = f"until {until:%-d %b %Y, %H:%M} JST"
+    assert shown() == (locked, locked, "Unlock")
+    assert "<button" not in lead.get(f"{ACCOUNTS}{zoe.pk}/change/").text.partition("<main")[2]
+
+    page = lead.get(url).text.partition('class="object-tools"')[2].partition("</ul>")[0]
+    (action,) = re.findall('action="(.*?)"', page)
+    sent = dict(re.findall('name="(_?[a-z_]+)" value="(.*?)"', page))
+    answer = lead.post(action, sent, follow=True)
+    assert "Not locked any more: ben." in words(answer.text)
+    assert shown() == ("no", "no")
+    assert sign_in(phone, name="ben") == 302
+
+
+def test_a_lock_that_has_ended_is_not_shown(lead: Client) -> None:
+    member("ben", "Cart support")
+    guess(Client(), name="ben")
+    ended = timezone.now() - settings.AXES_COOLOFF_TIME - timedelta(seconds=1)
+    AccessAttempt.objects.update(attempt_time=ended)
+    assert "until" not in words(lead.get(ACCOUNTS).text)
+
+
+def test_the_list_takes_the_same_queries_however_many_are_locked(
+    lead: Client, django_assert_max_num_queries: Any
+) -> None:
+    for name in ("ben", "carl", "dora"):
+        member(name, "Cart support")
+        guess(Client(), name=name)
+    # session, account, two of permissions, first password, two counts, accounts, their groups
+    with django_assert_max_num_queries(9):
+        assert lead.get(ACCOUNTS).text.count("until ") == 3
+
+
+def test_the_list_unlocks_several(lead: Client) -> None:
+    accounts = [member(name, "Cart support") for name in ("ben", "carl")]
+    for account in accounts:
+        assert guess(Client(), name=account.username)[-1] == 429
+    page = lead.get(ACCOUNTS).text
+    assert '<option value="unlock">Unlock</option>' in page
+    assert "delete_selected" not in page
+    sent = {"action": "unlock", "_selected_action": [account.pk for account in accounts]}
     page = lead.post(ACCOUNTS, sent, follow=True)
-    assert "These names may log in again: ben." in words(page.text)
-    assert sign_in(client, name="ben") == 302
-    assert "delete_selected" not in page.text
+    assert "Not locked any more: ben, carl." in words(page.text)
+    assert [sign_in(Client(), name=account.username) for account in accounts] == [302] * 2
+
+
+def test_nobody_unlocks_an_account_that_is_above(lead: Client) -> None:
+    root = User.objects.create_superuser("root", password=PASSWORD)
+    client = Client()
+    guess(client, name="root")
+    lead.post(ACCOUNTS, {"action": "unlock", "_selected_action": [root.pk]})
+    assert sign_in(client, name="root") == 429
+    assert AccessAttempt.objects.get().username == "root"
 
 
 def test_a_lead_has_the_same_links_on_every_page(lead: Client, cart: Cart) -> None:
