@@ -57,7 +57,7 @@ class ChangeForm(UserChangeForm):
             MANAGES, include_superusers=account.is_superuser, backend=BACKEND
         )
         if not manages and not others.filter(is_staff=True).exclude(pk=account.pk).exists():
-            raise ValidationError("This is the last lead. Make another account a lead first.")
+            raise ValidationError("The desk would have no lead. Make another account a lead first.")
         return cleaned
 
 
@@ -159,7 +159,7 @@ class AccountAdmin(UserAdmin):
     def role(self, account: User) -> str:
         if account.is_superuser:
             return "superuser"
-        return ", ".join(group.name for group in account.groups.all())
+        return ", ".join(group.name for group in account.groups.all()) or "none"
 
     def locked(self, account: Any) -> str:
         end = account.locked_on and account.locked_on + settings.AXES_COOLOFF_TIME

@@ -31,7 +31,7 @@ class NewPasswordValidator:
             raise ValidationError("This is the password so far. Choose another one.")
 
     def get_help_text(self) -> str:
-        return "Your password can’t be the one that you have so far."
+        return "The password can’t be the one so far."
 
 
 def renew_session(request: HttpRequest) -> None:

@@ -124,7 +124,7 @@ def test_the_last_lead_stays_one(lead: Client, changes: dict[str, str]) -> None:
     url = f"{ACCOUNTS}{anna.pk}/change/"
     for client in (lead, root):
         page = saved(client, url, **changes, first_name="Anna")
-        assert "This is the last lead. Make another account a lead first." in page.text
+        assert "The desk would have no lead. Make another account a lead first." in page.text
         anna.refresh_from_db()
         assert (anna.is_active, anna.first_name) == (True, "")
         assert anna.has_perm("auth.change_user")
@@ -236,6 +236,28 @@ def test_nobody_unlocks_an_account_that_is_above(lead: Client) -> None:
     lead.post(ACCOUNTS, {"action": "unlock", "_selected_action": [root.pk]})
     assert sign_in(client, name="root") == 429
     assert AccessAttempt.objects.get().username == "root"
+
+
+def test_an_account_without_a_role_has_none(lead: Client) -> None:
+    member("newbie")
+    listed = re.findall('"field-role">(.*?)<', lead.get(ACCOUNTS).text)
+    assert listed == ["Cart support lead", "none"]
+
+
+def test_what_is_said_of_a_password_fits_the_account(lead: Client) -> None:
+    anna, ben = User.objects.get(username="anna"), member("ben", "Cart support")
+    off = member("off", "Cart support", password=None)
+    User.objects.filter(pk=off.pk).update(is_active=False)
+    first = "logs in with it is asked for a password of their own first."
+    for account, button, text in (
+        (anna, "Set password", "You stay logged in here, and nowhere else."),
+        (ben, "Reset password", f"Whoever {first}"),
+        (off, "Set password", f"This account is not active. Once it is, whoever {first}"),
+    ):
+        assert f">{button}</a>" in lead.get(f"{ACCOUNTS}{account.pk}/change/").text
+        page = words(lead.get(f"{ACCOUNTS}{account.pk}/password/").text)
+        assert text in page
+        assert (first in page) == (account != anna)
 
 
 def test_a_lead_has_the_same_links_on_every_page(lead: Client, cart: Cart) -> None:
