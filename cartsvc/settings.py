@@ -172,6 +172,7 @@ AUTH_PASSWORD_VALIDATORS += [{"NAME": "cartsvc.identity.sign_in.NewPasswordValid
 
 LANGUAGE_CODE = "en-gb"
 TIME_ZONE = "UTC"
+FORMAT_MODULE_PATH = "cartsvc.formats"
 
 # The form of an item has five fields for each option, room for a sixth, and some of its own.
 DATA_UPLOAD_MAX_NUMBER_FIELDS = max(1000, 6 * MAX_OPTIONS + 100)

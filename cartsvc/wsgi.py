@@ -48,7 +48,8 @@ except SystemCheckError as error:
     sys.exit(str(error))
 
 # What a request needs is loaded now: the folder may hold another release when it is asked for.
-for name in (settings.ROOT_URLCONF, settings.API_URLCONF, "cartsvc.identity.sign_in"):
+formats = f"{settings.FORMAT_MODULE_PATH}.en.formats"
+for name in (settings.ROOT_URLCONF, settings.API_URLCONF, formats, "cartsvc.identity.sign_in"):
     import_module(name)
 newest_migrations()
 token_backend()  # its workers share the issuer's keys

@@ -1,5 +1,5 @@
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -258,6 +258,16 @@ def test_what_is_said_of_a_password_fits_the_account(lead: Client) -> None:
         page = words(lead.get(f"{ACCOUNTS}{account.pk}/password/").text)
         assert text in page
         assert (first in page) == (account != anna)
+
+
+def test_times_have_their_zone(lead: Client) -> None:
+    lead.cookies["timezone"] = "Asia/Tokyo"
+    ben, at = member("ben", "Cart support"), datetime(2026, 11, 27, 15, 6, tzinfo=UTC)
+    saved(lead, url := f"{ACCOUNTS}{ben.pk}/change/", first_name="Ben")
+    User.objects.filter(pk=ben.pk).update(last_login=at)
+    LogEntry.objects.update(action_time=at)
+    for page in (url, f"{ACCOUNTS}{ben.pk}/history/"):
+        assert "28 Nov 2026, 00:06 JST" in words(lead.get(page).text)
 
 
 def test_a_lead_has_the_same_links_on_every_page(lead: Client, cart: Cart) -> None:

@@ -1,0 +1,1 @@
+DATETIME_FORMAT = "j M Y, H:i T"
