@@ -70,3 +70,6 @@ class Desk(AdminSite):
         if self.get_model_admin(Cart).has_view_or_change_permission(request):
             return HttpResponseRedirect(reverse("admin:carts_mine"))
         return super().index(request, extra_context)
+
+    def app_index(self, request: HttpRequest, app_label: str, extra_context: Any = None) -> Any:
+        return HttpResponseRedirect(reverse("admin:index"))

@@ -15,6 +15,7 @@ from django.utils.timezone import localtime
 from carts.models import Cart
 from tests.desk.conftest import (
     ACCOUNTS,
+    MINE,
     PASSWORD,
     add_account,
     guess,
@@ -268,6 +269,14 @@ def test_times_have_their_zone(lead: Client) -> None:
     LogEntry.objects.update(action_time=at)
     for page in (url, f"{ACCOUNTS}{ben.pk}/history/"):
         assert "28 Nov 2026, 00:06 JST" in words(lead.get(page).text)
+
+
+@pytest.mark.parametrize("app", ["auth", "carts"])
+def test_the_index_of_an_app_is_the_desks(lead: Client, app: str) -> None:
+    answer = lead.get(f"/admin/{app}/", follow=True)
+    assert answer.redirect_chain[-1] == (MINE, 302)
+    newbie = staff(name="newbie")
+    assert "has no role yet" in words(newbie.get(f"/admin/{app}/", follow=True).text)
 
 
 def test_a_lead_has_the_same_links_on_every_page(lead: Client, cart: Cart) -> None:
