@@ -10,7 +10,9 @@ from django.template.response import TemplateResponse
 
 from cartsvc.concurrency_limit import COMPUTING
 from tests.browser.conftest import FIND, LOOKS, Open, check, complained, sign_in
-from tests.desk.conftest import member
+from tests.desk.conftest import item_page, member
+from tests.support.factories import CartFactory, ItemFactory
+from tests.support.table_contents import Unchanged
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -79,3 +81,23 @@ def test_six_tabs_open_in_the_end(open_page: Open, monkeypatch: pytest.MonkeyPat
     for tab in tabs:
         tab.get_by_text("No cart matches.").wait_for()
     assert 503 in statuses
+
+
+def test_a_form_that_was_refused_as_busy_is_not_sent_again_and_keeps_what_was_typed(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch, unchanged: Unchanged
+) -> None:
+    monkeypatch.setattr(COMPUTING, "seconds", 0)
+    cart, zoe = CartFactory(items=[ItemFactory()]), member("zoe", "Cart support agent")
+    unchanged()
+    page = open_page()
+    sign_in(page, "zoe")
+    page.goto(item_page(cart))
+    page.get_by_label("Quantity").fill("7")
+    with COMPUTING.seat_for(f"staff {zoe.pk}"):
+        page.get_by_role("button", name="Save").click()
+        page.get_by_text("This one was not opened, and nothing was changed.").wait_for()
+        page.get_by_role("link", name="Try again").click()
+        page.get_by_text("This one opens by itself in a few seconds.").wait_for()
+    page.get_by_text("What you typed is here again. It is not saved yet.").wait_for()
+    assert page.get_by_label("Quantity").input_value() == "7"
+    complained(open_page, 503, 503)
