@@ -105,8 +105,8 @@ class AccountAdmin(UserAdmin):
         counted = AccessAttempt.objects.filter(attempt_time__gte=since).values("ip_address")
         locks = counted.annotate(count=Sum("failures_since_start"), last=Max("attempt_time"))
         locks = locks.filter(username=OuterRef("username"), count__gte=settings.AXES_FAILURE_LIMIT)
-        last = Subquery(locks.order_by("-last").values("last")[:1])
-        return accounts.annotate(locked_on=last).prefetch_related("groups")
+        end = Subquery(locks.order_by("-last").values("last")[:1]) + settings.AXES_COOLOFF_TIME
+        return accounts.annotate(locked_until=end).prefetch_related("groups")
 
     def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
         if not obj:
@@ -162,8 +162,7 @@ class AccountAdmin(UserAdmin):
         return ", ".join(group.name for group in account.groups.all()) or "none"
 
     def locked(self, account: Any) -> str:
-        end = account.locked_on and account.locked_on + settings.AXES_COOLOFF_TIME
-        return f"until {format_moment(end)}" if end else "no"
+        return f"until {format_moment(account.locked_until)}" if account.locked_until else "no"
 
     @admin.action(permissions=["change"], description="Unlock")
     def unlock(self, request: HttpRequest, queryset: QuerySet[User]) -> None:

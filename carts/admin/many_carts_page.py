@@ -86,9 +86,8 @@ class ManyCartsView(View):
         sent = {key: shown for text, _, shown in chosen if (key := parse_guid(text))}
         list_url = f"{reverse('admin:carts_cart_changelist')}?{request.META['QUERY_STRING']}"
         if not sent:
-            # A GET comes in place of a POST that was refused, such as after logging in.
-            is_sent = request.method == "POST"
-            text = "No cart was selected." if is_sent else "Select the carts again."
+            # After logging in, a GET comes in place of the POST.
+            text = "No cart was selected." if request.POST else "Select the carts again."
             messages.warning(request, text)
             return HttpResponseRedirect(list_url)
         self.form = self.form_class(request.POST)
