@@ -24,7 +24,6 @@ from carts.admin.workbook import workbook_response
 from carts.models import Cart, DeletedCart
 from carts.models.cart_status import OPEN, expires_on
 from carts.models.reads import items_of
-from cartsvc.api.envelope import entity_tag
 from cartsvc.guids import parse_guid
 
 # The most items on the slips that the page of a cart shows. Its order has all of them.
@@ -100,10 +99,8 @@ class CartAdmin(admin.ModelAdmin):
         cart_id = parse_guid(object_id)
         carts = Cart.objects.with_items().annotate(expires_on=expires_on())
         cart = carts.filter(pk=cart_id).first()
-        # The open page asks with If-Match and If-None-Match, so that it is not made again.
-        etag = entity_tag(cart.version) if cart else None
-        if answer := get_conditional_response(request, etag=etag):
-            return answer
+        if answer := get_conditional_response(request, etag=cart and f'"{cart.version}"'):
+            return answer  # to an open page: whether it is still so
         if not cart:
             return _unknown(request, cart_id)
         items, of_staff = items_of(cart.items_json), "staff" in request.GET
@@ -113,9 +110,7 @@ class CartAdmin(admin.ModelAdmin):
         context = {
             "title": f"Cart {cart.id}",
             "cart": cart,
-            "state": cart.state,
             "is_open": is_open,
-            "may_put_back": is_open and self.has_change_permission(request),
             "labels": LABELS,
             "items": [*items.values()],
             "has_many": len(items) > FEW_ITEMS,

@@ -20,10 +20,7 @@ SHEET_COLUMNS = (
 
 
 def workbook_response(result: SearchResult, form: FindForm) -> HttpResponse:
-    """Return the workbook, its times in the viewer's zone. Of the items, it has the `lines`.
-
-    A second sheet says how many of how many carts these are, as of when, and what was searched.
-    """
+    """Return the workbook, its times in the viewer's zone, and a sheet about the search."""
     file, zone = BytesIO(), get_current_timezone_name()
     with Workbook(file, {"in_memory": True, "remove_timezone": True}) as book:
         sheet = book.add_worksheet("Carts")
@@ -36,16 +33,14 @@ def workbook_response(result: SearchResult, form: FindForm) -> HttpResponse:
         heads = (name.replace("_", " ").replace(" on", f" on ({zone})") for name in SHEET_COLUMNS)
         sheet.write_row(0, 0, heads, book.add_format({"bold": True}))
         for row, cart in enumerate(result.carts, start=1):
-            values = {**vars(cart), **cart.state._asdict()}
-            lines = (f"{quantity} × {name}" for quantity, name in values["lines"])
-            values["first_items"] = ", ".join(lines)
+            lines = ", ".join(f"{quantity} × {name}" for quantity, name in vars(cart)["lines"])
+            values = {**vars(cart), **cart.state._asdict(), "first_items": lines}
             for column, name in enumerate(SHEET_COLUMNS):
                 match value := values[name]:
                     case datetime():
                         sheet.write_datetime(row, column, localtime(value), moment)
                     case Decimal():
-                        shown = format_amount(value, cart.currency)
-                        decimals = len(shown.partition(".")[2])
+                        decimals = len(format_amount(value, cart.currency).partition(".")[2])
                         sheet.write_number(row, column, value, amounts[decimals])
                     case int():
                         sheet.write_number(row, column, value)
@@ -55,11 +50,11 @@ def workbook_response(result: SearchResult, form: FindForm) -> HttpResponse:
         sheet.autofilter(0, 0, len(result.carts), len(SHEET_COLUMNS) - 1)
         about = book.add_worksheet("About")
         held = f"{len(result.carts):,} of {'at least ' if result.more else ''}{result.total:,}"
-        searched = ((field.label, field.data) for field in form if field.data)
-        facts = (("Carts", held), ("As of", format_moment(now())), *searched)
-        for row, fact in enumerate(facts):
-            for column, words in enumerate(fact):
-                about.write_string(row, column, words, text)
+        searched = [(field.label, field.data) for field in form if field.data]
+        facts = [("Carts", held), ("As of", format_moment(now())), *searched]
+        for row, (label, fact) in enumerate(facts):
+            about.write_string(row, 0, label, text)
+            about.write_string(row, 1, fact, text)
         sheet.autofit(max_width=400)
         about.autofit()
     kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
