@@ -14,7 +14,6 @@ from itertools import accumulate
 from math import inf
 from threading import Lock, Thread
 from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import prometheus_client
 from django.http import HttpResponse
@@ -116,8 +115,8 @@ def listen(bind: str) -> None:
     """Answer scrapes at HOST:PORT, in the background. The workers are forked after this."""
     global _writer
     host, _, port = bind.partition(":")
-    answer = prometheus_client.make_wsgi_app(REGISTRY)
-    server = make_server(host, int(port), answer, handler_class=_Handler)
+    server, _ = prometheus_client.start_http_server(int(port), host, REGISTRY)
+    server.RequestHandlerClass.timeout = 2  # type: ignore[attr-defined] # seconds to ask
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release)
     for begin in (_counts.clear, _lock.release, server.socket.close):
         os.register_at_fork(after_in_child=begin)
@@ -127,15 +126,3 @@ def listen(bind: str) -> None:
     reader, _writer = os.pipe()
     os.set_blocking(_writer, False)
     Thread(target=_receive, args=[reader], name="metrics", daemon=True).start()
-    Thread(target=server.serve_forever, name="metrics", daemon=True).start()
-
-
-class _Handler(WSGIRequestHandler):
-    timeout = 2  # seconds to ask: scrapes are answered one after the other
-
-    def handle(self) -> None:
-        with suppress(OSError):  # of who asks too slowly, or has gone
-            super().handle()
-
-    def log_message(self, *args: object) -> None:
-        """Say nothing of a scrape."""
