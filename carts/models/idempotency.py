@@ -63,7 +63,8 @@ class IdempotencyRecord(models.Model):
         An error names those of the request's `parts`, a dict, that differ.
         """
         length = 32 // len(parts)  # of what all share
-        digests = [digest_of(part)[:length] for part in parts.values()]
+        texts = [ENCODER.encode(part) for part in parts.values()]
+        digests = [hashlib.sha256(text.encode()).digest()[:length] for text in texts]
         # Cutting is safe: no cart has a longer partner key, so the change is an error.
         stored = key if partner_key is None else f"{partner_key} {key}"[:STORED_MAX_LENGTH]
         record = cls(profile_key=profile_key, key=stored, digest=b"".join(digests))
@@ -98,15 +99,11 @@ class IdempotencyRecord(models.Model):
         type(self).objects.filter(pk=self.pk).update(**answer._asdict())
 
 
-def digest_of(part: object) -> bytes:
-    """Return a digest of a request's part: the same for values that are equal.
-
-    What is not sent does not count, so a key outlives a release that adds an optional member.
-    """
-    return hashlib.sha256(ENCODER.encode(part).encode()).digest()
-
-
 def _as_json(value: object) -> Any:
+    """Return the same for values that are equal, of which only what is sent counts.
+
+    So a key outlives a release that adds an optional member.
+    """
     match value:
         case Decimal():
             return f"{value.normalize():f}"
