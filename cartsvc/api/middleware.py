@@ -1,6 +1,5 @@
 """What every request passes through before its view."""
 
-import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -37,8 +36,6 @@ from cartsvc.request_errors import (
 )
 from cartsvc.serving import drain, logs, metrics
 
-logger = logging.getLogger(__name__)
-
 # Where people look; every other path is the API's.
 PAGES = re.compile(r"/docs|/(admin|static)/.*|/admin", re.DOTALL)
 # These lead to the page that tries the API.
@@ -47,9 +44,7 @@ REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 # W3C Trace Context, section 3.2
 TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 
-# Anybody can make origins up: of so many, at most, a line is logged.
-MAX_LOGGED_ORIGINS = 100
-_logged_origins: set[str] = set()
+UNLISTED_ORIGIN = "A browser asked whether a page of %s may call: CORS_ALLOWED_ORIGINS lacks it."
 
 
 class SanitizedHeaders:
@@ -138,23 +133,14 @@ def _add_headers(request: HttpRequest, response: HttpResponse) -> None:
 
 def _record(request: HttpRequest, response: HttpResponse, seconds: float) -> None:
     if request.method == "OPTIONS" and "Access-Control-Allow-Origin" not in response:
-        _log_origin(request.META.get("HTTP_ORIGIN", ""))
+        with suppress(ValidationError):
+            origin = browser_origin(request.META.get("HTTP_ORIGIN", ""))
+            logs.warn_once_a_minute(UNLISTED_ORIGIN, origin)
     operation = request.META.get("cartsvc.operation")
     name = operation.name if operation else "-"
     logs.log_access(name, request, response, seconds)
     if settings.METRICS_BIND:
         metrics.count_request(name, response, seconds)
-
-
-def _log_origin(origin: str) -> None:
-    """Log once for each process that pages of the origin, which is not listed, cannot call."""
-    if origin in _logged_origins or len(_logged_origins) >= MAX_LOGGED_ORIGINS:
-        return
-    with suppress(ValidationError):
-        browser_origin(origin)
-        _logged_origins.add(origin)
-        text = "A browser asked whether a page of %s may call: CORS_ALLOWED_ORIGINS lacks it."
-        logger.warning(text, origin)
 
 
 def head_error(environ: Mapping[str, Any]) -> ApiError | None:

@@ -23,7 +23,7 @@ access = logging.getLogger("cartsvc.access")
 logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
 logging._srcfile = None  # noqa: SLF001 (so says its documentation)
 
-LOG_SECONDS = 60  # between two warnings of the same text
+LOG_SECONDS = 60  # between two warnings of the same text, whatever its values
 _warned_at: dict[str, float] = {}
 
 # What each log line says of the API request that this thread is serving.
@@ -129,11 +129,11 @@ def log_access(
     access.info("%s %s", operation, response.status_code, extra={"members": members})
 
 
-def warn_once_a_minute(text: str) -> None:
+def warn_once_a_minute(text: str, *values: object) -> None:
     moment = time.monotonic()
     if moment >= _warned_at.get(text, -LOG_SECONDS) + LOG_SECONDS:
         _warned_at[text] = moment
-        logging.getLogger("cartsvc").warning("%s", text)
+        logging.getLogger("cartsvc").warning(text, *values)
 
 
 @lru_cache(1000)

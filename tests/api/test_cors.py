@@ -9,7 +9,8 @@ from django.test import Client
 from django.urls import path
 from pytest_django import Settings
 
-from cartsvc.api import middleware
+from cartsvc.serving import logs
+from tests.api.clock import Clock
 from tests.support import bodies
 from tests.support.callers import PROFILE, STRANGER, Api
 
@@ -124,8 +125,8 @@ def test_it_is_off_until_origins_are_listed(api: Api) -> None:
 @pytest.fixture
 def lines(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Callable[[], Any]:
     """What the log says of origins, in a new process."""
-    monkeypatch.setattr(middleware, "_logged_origins", set())
-    return lambda: [text for name, _, text in caplog.record_tuples if name == middleware.__name__]
+    monkeypatch.setattr(logs, "_warned_at", {})
+    return lambda: [text for name, _, text in caplog.record_tuples if name == "cartsvc"]
 
 
 def asked_of(origin: str) -> str:
@@ -141,11 +142,14 @@ def test_the_log_names_an_origin_that_is_not_listed_once(
         preflight()
     assert lines() == [asked_of(SHOP)]
     for origin in ("", "null", "https://shop.example/\nx", "https://Shop.example", *origins):
+        logs._warned_at.clear()
         preflight(origin=origin)
     assert lines() == [asked_of(SHOP)]
 
 
-def test_made_up_origins_do_not_fill_the_log(lines: Callable[[], Any]) -> None:
-    for number in range(middleware.MAX_LOGGED_ORIGINS + 10):
-        preflight(origin=f"https://{number}.example")
-    assert len(lines()) == middleware.MAX_LOGGED_ORIGINS
+def test_made_up_origins_do_not_fill_the_log(lines: Callable[[], Any], clock: Clock) -> None:
+    for _ in range(2):
+        for number in range(10):
+            preflight(origin=f"https://{number}.example")
+        clock.now += logs.LOG_SECONDS
+    assert lines() == [asked_of("https://0.example")] * 2
