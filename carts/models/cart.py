@@ -58,13 +58,6 @@ class Cart(GuardedModel):
     # `carts.models.manager` imports this module, and sets it.
     objects: ClassVar["CartManager"]
 
-    HOW_TO_WRITE = (
-        "A cart is written with Cart.objects.create_with_items(...), cart.change(...), "
-        "cart.add_item(...), cart.add_items(...), cart.replace_items(...), cart.close(...), "
-        "cart.reopen(), cart.move(...), Cart.objects.delete_cart(cart.pk) and the methods of its "
-        "items."
-    )
-
     class Meta(GuardedModel.Meta):
         # modified_on has no index: with one, every change of a cart would write to all indexes.
         indexes = [

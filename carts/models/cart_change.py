@@ -129,11 +129,6 @@ class CartChange(AuthoredModel):
     subtotal_before = ExactField()
     subtotal_after = ExactField()
 
-    HOW_TO_WRITE = (
-        "A change is recorded by what makes it: cart.add_item(...), item.change(...) and the like. "
-        "The history goes with its cart."
-    )
-
     class Meta(GuardedModel.Meta):
         ordering = ["version"]
         # A record is never changed, so this costs its insertion and nothing else.

@@ -37,11 +37,6 @@ class CartItem(GuardedModel):
     special_instructions = column(Item, "special_instructions")
     value = ExactField(editable=False)
 
-    HOW_TO_WRITE = (
-        "An item is written with cart.add_item(...), item.change(...), item.replace(...) or "
-        "item.remove()."
-    )
-
     class Meta(GuardedModel.Meta):
         ordering = ["position"]
         constraints = [
@@ -88,10 +83,6 @@ class CartItemOption(GuardedModel):
     display_name = column(Option, "display_name")
     currency = column(Option, "currency")
     price = column(Option, "price")
-
-    HOW_TO_WRITE = (
-        "Options are chosen with item.change(options=[...]) or item.replace(options=[...])."
-    )
 
     class Meta(GuardedModel.Meta):
         ordering = ["position"]

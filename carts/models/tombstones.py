@@ -19,8 +19,6 @@ class DeletedCart(AuthoredModel):
     restaurant_key = column(NewCart, "restaurant_key")
     deleted_on = models.DateTimeField()
 
-    HOW_TO_WRITE = "Cart.objects.delete_cart(cart.pk) records a deletion. purge_carts removes it."
-
     class Meta:
         indexes = [models.Index(fields=["deleted_on"], name="carts_deletedcart_deleted_on")]
 
@@ -35,8 +33,6 @@ class MovedCart(AuthoredModel):
     cart_id = models.UUIDField()
     profile_key = models.UUIDField(db_index=True)  # whose it was
     moved_on = models.DateTimeField()
-
-    HOW_TO_WRITE = "cart.move(profile_key) records a move. purge_carts removes it."
 
     def __str__(self) -> str:
         return f"{self.cart_id}, once of {self.profile_key}"

@@ -58,7 +58,7 @@ def changed(copy: Path) -> None:
     insert(records, "\n\n@checked_record\nclass Item(", fields + defaults)
     insert(records, "    options: Annotated[", fields)
     insert(records, "\n    @property\n    def value(", defaults)
-    ends = {"Item": "    value = ExactField(", "Option": '\n    HOW_TO_WRITE = (\n        "Options'}
+    ends = {"Item": "    value = ExactField(", "Option": '    price = column(Option, "price")'}
     for record, before in ends.items():
         names = map(snake_case, every)
         insert(models, before, [f'    {name} = column({record}, "{name}")' for name in names])
