@@ -160,15 +160,12 @@ PASSWORD_HASHERS = [
 ]
 LOGIN_REDIRECT_URL = "admin:index"
 AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": f"django.contrib.auth.password_validation.{name}"}
-    for name in (
-        "UserAttributeSimilarityValidator",
-        "MinimumLengthValidator",
-        "CommonPasswordValidator",
-        "NumericPasswordValidator",
-    )
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+    {"NAME": "cartsvc.identity.sign_in.NewPasswordValidator"},
 ]
-AUTH_PASSWORD_VALIDATORS += [{"NAME": "cartsvc.identity.sign_in.NewPasswordValidator"}]
 
 LANGUAGE_CODE = "en-gb"
 TIME_ZONE = "UTC"
@@ -245,7 +242,6 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAdminUser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "EXCEPTION_HANDLER": "cartsvc.api.exception_handler.handle",
-    "UNAUTHENTICATED_USER": None,
 }
 
 # Pages of CORS_ALLOWED_ORIGINS may send and read these; cookies are of no use to the API.
