@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar, NamedTuple, get_type_hints
 from uuid import UUID
 
@@ -418,16 +418,6 @@ def is_optional(record: Record, name: str) -> bool:
     return name in defaults_of(record)
 
 
-def written_values(record: Record, values: Mapping[str, Any]) -> Values:
-    """Return values, those of the record as the JSON of the history has them."""
-    return _converted(values, _methods(record, "written"))
-
-
-def read_values(record: Record, written: Mapping[str, Any]) -> Values:
-    """Return the members of a stored JSON object, those of the record as its fields hold them."""
-    return _converted(written, _methods(record, "read_back"))
-
-
 @cache
 def _methods(record: Record, method: str) -> dict[str, Callable[[Any], Any]]:
     """Return this method of each type that has it, by the fields."""
@@ -435,12 +425,17 @@ def _methods(record: Record, method: str) -> dict[str, Callable[[Any], Any]]:
     return {name: convert for name, convert in every if convert}
 
 
-def _converted(values: Mapping[str, Any], methods: Mapping[str, Callable[[Any], Any]]) -> Values:
+def _converted(method: str, record: Record, values: Mapping[str, Any]) -> Values:
     found = {**values}
-    for name, convert in methods.items():
+    for name, convert in _methods(record, method).items():
         if found.get(name) is not None:
             found[name] = convert(found[name])
     return found
+
+
+# Of a record and some of its values: those as the JSON of the history has them, and back.
+written_values = partial(_converted, "written")
+read_values = partial(_converted, "read_back")
 
 
 def stored_record(record: Record, values: Mapping[str, Any]) -> Any:
