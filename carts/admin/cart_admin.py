@@ -4,7 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.cache import get_conditional_response
@@ -72,9 +72,12 @@ class CartAdmin(admin.ModelAdmin):
         if form.is_valid():
             as_file = "xlsx" in request.GET
             size = search.MAX_FOUND if as_file else search.CARTS_PER_PAGE
-            result = search.find_carts(form.cleaned_data, size=size)
+            try:
+                result = search.find_carts(form.cleaned_data, size=size)
+            except ValidationError as error:
+                form.add_error("q", error)
             if result.opens:
-                if result.is_guess:
+                if "almost" in result.kinds:
                     messages.warning(request, "Nothing has this id. Below is one almost the same.")
                 return HttpResponseRedirect(result.opens)
             if as_file:

@@ -17,9 +17,8 @@ class ChannelsForm(WhyForm):
 
     def __init__(self, data: QueryDict) -> None:
         super().__init__(data)
-        self.fields = {name: form_field(NewCart, name) for name in CHANNELS} | self.fields
-        for name in CHANNELS:
-            self.fields[name].required = False
+        channels = {name: form_field(NewCart, name, may_be_empty=True) for name in CHANNELS}
+        self.fields = channels | self.fields
 
     def changes(self) -> dict[str, str]:
         return {name: text for name in CHANNELS if (text := self.cleaned_data.get(name))}

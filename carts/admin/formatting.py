@@ -106,13 +106,13 @@ def parse_amount(text: str, currency: str = "") -> list[Decimal]:
 
 
 def day_of(text: str) -> date | None:
-    """Return the day that was typed; without a year, the last one of that name."""
+    """Return the day of this century that was typed; without a year, the last one of that name."""
     today = localdate()
     for year in ("", f" {today.year}", f" {today.year - 1}"):
         for form in ("%Y-%m-%d", "%d.%m.%Y", "%d %b %Y", "%d %B %Y", "%b %d %Y", "%B %d %Y"):
             with suppress(ValueError):
                 day = datetime.strptime(text + year, form).replace(tzinfo=UTC).date()
-                if day <= today:
+                if date(2000, 1, 1) <= day <= today:
                     return day
     return {"today": today, "yesterday": today - timedelta(days=1)}.get(text.lower())
 

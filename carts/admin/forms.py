@@ -80,9 +80,11 @@ class WholeNumberField(forms.IntegerField):
         return super().to_python(value)
 
 
-def form_field(record: Record, name: str, currency: str = "") -> forms.Field:
+def form_field(
+    record: Record, name: str, currency: str = "", *, may_be_empty: bool = False
+) -> forms.Field:
     """Return the form's field of a record's field. It does not trim texts."""
-    kind, optional = types_of(record)[name], is_optional(record, name)
+    kind, optional = types_of(record)[name], may_be_empty or is_optional(record, name)
     options: dict[str, Any] = {
         "label": label_of(name),
         "required": not optional,

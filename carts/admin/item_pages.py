@@ -11,10 +11,9 @@ from carts.admin.change_page import ChangeView, Decision, EditView, FormState, L
 from carts.admin.formatting import cart_url, format_value, isolate
 from carts.admin.forms import ItemForm, offers
 from carts.admin.history import Snapshot, in_one_line, lines_of_item
-from carts.admin.search_terms import carts_with
 from carts.models import Cart
 from carts.models.manager import CartManager
-from carts.models.reads import items_of
+from carts.models.reads import carts_with, items_of
 from carts.models.writes import Outcome
 from carts.records import Item
 from cartsvc.guids import parse_guid

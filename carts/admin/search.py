@@ -5,37 +5,50 @@ write. A search by them, or by what the carts hold, looks through more and more 
 goes on for about a second, and reports how far it got.
 """
 
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, datetime
+from functools import reduce
+from operator import and_
 from time import monotonic
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django import forms
 from django.core.exceptions import ValidationError
 from django.db import OperationalError
-from django.db.models import OuterRef, Q, Subquery, TextField, Value
+from django.db.models import Case, OuterRef, Q, Subquery, TextField, Value, When
 from django.db.models.functions import Concat
 from django.urls import reverse
 from django.utils import timezone
 
-from carts.admin import search_terms
 from carts.admin.activity import is_deleted
-from carts.admin.formatting import cart_url
-from carts.admin.search_terms import ITEMS_OF_CART, Meaning
-from carts.models import Cart, CartChange, CartItem
+from carts.admin.formatting import cart_url, format_moment, isolate
+from carts.admin.forms import CHANNELS, form_field
+from carts.admin.search_terms import (
+    ITEMS_OF_CART,
+    Meaning,
+    Term,
+    carts_of,
+    changes_by,
+    id_in,
+    read_terms,
+    with_changes,
+)
+from carts.models import Cart, CartChange, CartItem, DeletedCart, MovedCart
 from carts.models.cart_change import NAME_LENGTH, Author
 from carts.models.cart_status import STATUSES, has_status
+from carts.models.reads import HIGHEST, LOWEST, carts_with
+from carts.records import NewCart
 from cartsvc.guids import first_key_at
+from cartsvc.spelling import readable, spelled_alone
 
 # The carts of a page, and the most that are counted and that a file holds.
 CARTS_PER_PAGE, MAX_FOUND = 100, 1_000
 
 # The carts that a search looks through at first, then twice as many, and for how long it goes on.
 CARTS_AT_ONCE, SEARCH_SECONDS = 1_000, 0.9
-
-# The filters whose columns have their values, in upper or lower case.
-EQUAL = ("platform", "ordering_channel", "fulfilment_channel")
 
 
 class MomentField(forms.DateTimeField):
@@ -54,35 +67,49 @@ class MomentField(forms.DateTimeField):
 
 
 class FindForm(forms.Form):
+    """What is searched for, and filters, each of which means the whole value."""
+
     q = forms.CharField(required=False, label="Find a cart", max_length=500)
-    platform = forms.CharField(required=False, strip=False)
-    ordering_channel = forms.CharField(required=False, strip=False)
-    fulfilment_channel = forms.CharField(required=False, strip=False)
-    status = forms.ChoiceField(
-        required=False, choices=[("", "any"), *((status, status) for status in STATUSES)]
-    )
-    created_from = MomentField(label="Created from", required=False)
-    created_to = MomentField(label="Created before", required=False)
+    status = forms.ChoiceField(required=False, choices=[("", "any"), *((s, s) for s in STATUSES)])
+    restaurant_key = form_field(NewCart, "restaurant_key", may_be_empty=True)
+    profile_key = forms.UUIDField(required=False, label="Customer")
+    fulfilment_channel = form_field(NewCart, "fulfilment_channel", may_be_empty=True)
+    ordering_channel = form_field(NewCart, "ordering_channel", may_be_empty=True)
+    platform = form_field(NewCart, "platform", may_be_empty=True)
+    created_from = MomentField(required=False)
+    created_to = MomentField(required=False, label="Created before")
     changed_by = forms.CharField(required=False, max_length=NAME_LENGTH)
-    changed_from = MomentField(label="Changed from", required=False)
-    changed_to = MomentField(label="Changed before", required=False)
+    changed_from = MomentField(required=False)
+    changed_to = MomentField(required=False, label="Changed before")
     # The page shows carts below this key.
     before = forms.UUIDField(required=False)
+
+    def clean(self) -> None:
+        if unknown := sorted(self.data.keys() - self.fields.keys() - {"xlsx"}):
+            raise ValidationError(f"This page has no filter “{unknown[0]}”.")
 
     def filters(self) -> list[forms.BoundField]:
         return [field for field in self if field.name not in {"q", "before"}]
 
-    def is_filtered(self) -> bool:
-        return any(field.data for field in self.filters())
+    def filter_chips(self) -> Iterator[tuple[str, str]]:
+        """Yield each filter that is set, and the query without it."""
+        for one in self.filters():
+            if self.is_bound and (value := one.value()) not in (None, ""):
+                shown = self.cleaned_data.get(one.name, value)
+                text = format_moment(shown) if isinstance(shown, datetime) else isolate(shown)
+                others = self.data.keys() - {one.name, "before"}
+                query = urlencode({name: self.data[name] for name in self.data if name in others})
+                yield f"{one.label}: {text}", query
 
 
 @dataclass(slots=True)
 class SearchResult:
     """Carts, newest first, and the key at which the older page begins.
 
-    `total` carts were found from here on, and perhaps `more`. `meaning` is what the term was taken
-    for. `opens` is the address of the one thing that it names, or may name if it `is_guess`.
-    `reached` is when the last cart that was looked at was created, if more may match.
+    `total` carts were found from here on, and perhaps `more`. `reached` is when the last cart that
+    was looked at was created, if more may match. `terms` are what was searched for, of these
+    `kinds`; the `deleted` and `moved` carts may be meant as well. `opens` is the address of the one
+    thing that they name.
     """
 
     carts: list[Cart] = field(default_factory=list)
@@ -90,26 +117,63 @@ class SearchResult:
     reached: datetime | None = None
     total: int = 0
     more: bool = False
-    meaning: Meaning = field(default_factory=Meaning)
+    terms: Sequence[Term] = ()
+    kinds: Set[str] = frozenset()
+    deleted: Sequence[DeletedCart] = ()
+    moved: Sequence[MovedCart] = ()
     opens: str = ""
-    is_guess: bool = False
+
+    def word_chips(self) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
+        """Yield what each word is taken for, the search without it, and the ways to turn it."""
+        typed = [term.typed for term in self.terms]
+        for n, term in enumerate(self.terms):
+            word = f'"{term.word}"' if " " in term.word else term.word
+            labels = [one.label for one in term.others]
+            turned = [f"{one.kind}:{word}" for one in term.others]
+            searches = [
+                " ".join(filter(None, [*typed[:n], one, *typed[n + 1 :]])) for one in ("", *turned)
+            ]
+            yield term.taken.label, searches[0], [*zip(labels, searches[1:], strict=True)]
 
 
 def find_carts(values: dict[str, Any], *, size: int) -> SearchResult:
-    digits = search_terms.id_digits(values["q"])
-    if len(digits) == 32 and (opens := _url_of_id(UUID(digits))):
+    """Return a page of the carts that the values of a FindForm mean."""
+    text = " ".join(readable(values["q"]).split())
+    if (key := id_in(text)) and (opens := _url_of_id(key)):
         return SearchResult(opens=opens)
-    result, deadline = SearchResult(), monotonic() + SEARCH_SECONDS
-    for meaning in search_terms.meanings(values["q"]):
-        result = walk(meaning, values, size=size, deadline=deadline)
-        if result.carts or result.reached or meaning.deleted or meaning.moved:
-            break
-    is_alone = len(result.carts) == 1 and (meaning.is_guess or not result.older)
-    if is_alone and not (values["before"] or meaning.deleted or meaning.moved):
-        event = _event_url(result.carts[0], meaning)
-        result.opens = event or (cart_url(result.carts[0].pk) if meaning.opens else "")
-        result.is_guess = meaning.is_guess and not event
+    terms = [*read_terms(text)]
+    meanings = [*_filters(values), *(term.taken for term in terms)]
+    result = walk(*meanings, before=values["before"], size=size, by=values["changed_by"])
+    result.terms, result.kinds = terms, {term.taken.kind for term in terms}
+    result.deleted = [gone for one in meanings for gone in one.deleted]
+    result.moved = [gone for one in meanings for gone in one.moved]
+    is_page = result.older or values["before"] or result.deleted or result.moved
+    if len(result.carts) == 1 and not is_page:
+        (cart,) = result.carts
+        event = _event_url(cart, text) if result.kinds & {"text", "unknown"} else ""
+        is_key = result.kinds & {"id", "almost", "reference"}
+        result.opens = event or (cart_url(cart.pk) if is_key else "")
     return result
+
+
+def _filters(values: dict[str, Any]) -> Iterator[Meaning]:
+    if key := values["profile_key"]:
+        yield carts_of(key) or Meaning(key=("profile_key", key))
+    if (number := values["restaurant_key"]) is not None:
+        yield Meaning(key=("restaurant_key", number))
+    named = {name: spelled_alone(values[name]) for name in CHANNELS if values[name]}
+    condition = Q(**{f"{name}__regex": alone for name, alone in named.items()})
+    if values["status"]:
+        condition &= has_status(values["status"], timezone.now())
+    who, since, until = (values[name] for name in ("changed_by", "changed_from", "changed_to"))
+    if who or since or until:
+        condition &= with_changes(changes_by(who, since, until))
+    # A cart that was changed then was created before, and is not older than its last change.
+    if since:
+        condition &= Q(modified_on__gte=since)
+    above = [first_key_at(one) for one in (values["created_from"],) if one]
+    below = [first_key_at(one) for one in (values["created_to"], until) if one]
+    yield Meaning(condition=condition, bounds=(max([LOWEST, *above]), min([HIGHEST, *below])))
 
 
 def _url_of_id(key: UUID) -> str:
@@ -121,27 +185,27 @@ def _url_of_id(key: UUID) -> str:
     return reverse("admin:carts_cart_history", args=[key]) if is_deleted(key) else ""
 
 
-def _event_url(cart: Cart, meaning: Meaning) -> str:
-    """Return the address of the cart's event that the term names by its request, or ""."""
-    if not meaning.request_id:
-        return ""
-    changes = cart.changes.filter(request_id=meaning.request_id)
-    is_creation = cart.created_request_id == meaning.request_id
-    made = 1 if is_creation else changes.values_list("version", flat=True).first()
+def _event_url(cart: Cart, request_id: str) -> str:
+    """Return the address of the cart's event that the request made, or ""."""
+    changes = cart.changes.filter(request_id=request_id).values_list("version", flat=True)
+    made = 1 if cart.created_request_id == request_id else changes.first()
     return cart_url(cart.pk, version=made) if made else ""
 
 
 def walk(
-    meaning: Meaning, values: dict[str, Any], *, size: int = 0, deadline: float = 0
+    *meanings: Meaning, before: UUID | None = None, size: int = 0, by: str = ""
 ) -> SearchResult:
-    """Return a page of the carts of that meaning, by the values of a FindForm, newest first."""
-    size, deadline = size or CARTS_PER_PAGE, deadline or monotonic() + SEARCH_SECONDS
-    before, keys, at_once = values["before"], list[UUID](), CARTS_AT_ONCE
+    """Return a page of the carts of which all of this is so, newest first, below a key.
+
+    It looks for about a second. With `by`, each has its last change.
+    """
+    size, deadline = size or CARTS_PER_PAGE, monotonic() + SEARCH_SECONDS
+    keys, at_once = list[UUID](), CARTS_AT_ONCE
     lowest: UUID | None = None  # of the carts looked through, if there are more below
     while at_once > CARTS_AT_ONCE // 10:
         began = monotonic()
         try:
-            found, lowest = _matching_keys(meaning, values | {"before": before}, at_once)
+            found, lowest = _matching_keys(meanings, before or HIGHEST, at_once)
         except OperationalError:
             # Under load it takes too long: end with what was looked at, or look at fewer.
             at_once //= 2
@@ -153,72 +217,67 @@ def walk(
         keys += found
         before = lowest or before
         left, took = deadline - monotonic(), monotonic() - began
-        if not lowest or len(keys) > size or left <= 0 or (keys and meaning.is_guess):
+        if not lowest or len(keys) > size or left <= 0:
             break
         at_once = int(min(2 * at_once, at_once * left / took))
-    result = SearchResult(total=min(len(keys), MAX_FOUND), meaning=meaning)
+    result = SearchResult(total=min(len(keys), MAX_FOUND))
     result.more = bool(lowest) or len(keys) > MAX_FOUND
     if len(keys) > size:
         result.older = keys[size - 1]
     elif lowest:
         result.older = lowest
         result.reached = Cart.objects.filter(pk=lowest).values_list("created_on", flat=True).first()
-    result.carts = listed(keys[:size], with_last=bool(values["changed_by"]))
+    now = reduce(and_, (one.condition for one in meanings), Q())
+    is_old = any(one.once for one in meanings)
+    result.carts = listed(keys[:size], now=now if is_old else Q(), with_last=bool(by))
     return result
 
 
-def listed(keys: list[UUID], *, with_last: bool = False) -> list[Cart]:
-    """Return the carts, newest first, with their first `lines`, and by whom they changed `last`."""
-    # As texts, which are read with the cart's row: as many, whatever the cart holds.
-    line = Concat("quantity", Value(" "), "display_name", output_field=TextField())
-    lines = {f"line_{n}": Subquery(ITEMS_OF_CART.values(line=line)[n : n + 1]) for n in range(3)}
-    found: Any = Cart.objects.filter(pk__in=keys).order_by("-pk").annotate(**lines)
-    if with_last:
-        of_cart = {name: OuterRef(name) for name in ("profile_key", "version")}
-        last = CartChange.objects.filter(cart=OuterRef("pk"), **of_cart).order_by()
-        columns = ("author_kind", "author_name", "why")
-        found = found.annotate(**{f"last_{name}": Subquery(last.values(name)) for name in columns})
-    carts = list(found)
-    for cart in carts:
-        if with_last:
-            cart.last = Author(cart.last_author_kind, cart.last_author_name, why=cart.last_why)
-        found = (getattr(cart, name) for name in lines)
-        cart.lines = [line.partition(" ")[::2] for line in found if line]
-    return carts
-
-
 def _matching_keys(
-    meaning: Meaning, values: dict[str, Any], at_once: int
+    meanings: Sequence[Meaning], before: UUID, at_once: int
 ) -> tuple[list[UUID], UUID | None]:
     """Return the first carts that match, and the lowest key looked at if there are more below."""
-    start, end = search_terms.LOWEST, values["before"] or search_terms.HIGHEST
-    if values["created_from"]:
-        start = first_key_at(values["created_from"])
-    if meaning.day:
-        midnight = timezone.make_aware(datetime.combine(meaning.day, time.min))
-        start = max(start, first_key_at(midnight))
-        end = min(end, first_key_at(midnight + timedelta(days=1)))
-    if values["created_to"]:
-        end = min(end, first_key_at(values["created_to"]))
-    if meaning.column_name:
-        carts = search_terms.carts_with(meaning.column_name, meaning.value, start, end).reverse()
-    else:
-        carts = Cart.objects.filter(id__gt=start, id__lt=end).order_by("-id")
-    filters = {f"{name}__iexact": values[name] for name in EQUAL if values[name]}
-    since, until = values["changed_from"], values["changed_to"]
-    changed = Q()
-    if who := values["changed_by"]:
-        changed = search_terms.with_changes(search_terms.changes_by(who, since, until))
-    else:
-        filters |= {"modified_on__gte": since} if since else {}
-        filters |= {"modified_on__lt": until} if until else {}
-    condition, lowest = meaning.condition & changed & Q(**filters), None
-    if values["status"]:
-        condition &= has_status(values["status"], timezone.now())
-    if meaning.cart_ids:
-        carts = carts.filter(pk__in=meaning.cart_ids)
+    above = max(one.bounds[0] for one in meanings)
+    below = min(before, *(one.bounds[1] for one in meanings))
+    columns = [one.key for one in meanings if one.key]
+    carts = Cart.objects.filter(id__gt=above, id__lt=below).order_by("-id")
+    if columns:
+        carts = carts_with(*columns[0], above, below).reverse()
+    condition, lowest = Q(**dict(columns[1:])), None
+    for one in meanings:
+        condition &= one.condition | one.once if one.once else one.condition
+    known = [one.ids for one in meanings if one.ids is not None]
+    if known:
+        carts = carts.filter(pk__in=frozenset.intersection(*known))
     elif condition:
         lowest = carts.values_list("id", flat=True)[at_once : at_once + 1].first()
         if lowest:
             carts = carts.filter(id__gte=lowest)
     return list(carts.filter(condition).values_list("id", flat=True)[: MAX_FOUND + 1]), lowest
+
+
+def listed(keys: list[UUID], *, now: Q | None = None, with_last: bool = False) -> list[Cart]:
+    """Return the carts, newest first, with their first `lines`, and by whom they changed `last`.
+
+    They are `old` if they no longer meet the condition.
+    """
+    # As texts, which are read with the cart's row: as many, whatever the cart holds.
+    line = Concat("quantity", Value(" "), "display_name", output_field=TextField())
+    more: Any = {
+        f"line_{n}": Subquery(ITEMS_OF_CART.values(line=line)[n : n + 1]) for n in range(3)
+    }
+    if now:
+        more["is_now"] = Case(When(now, then=Value(True)), default=Value(False))
+    if with_last:
+        of_cart = {name: OuterRef(name) for name in ("profile_key", "version")}
+        last = CartChange.objects.filter(cart=OuterRef("pk"), **of_cart).order_by()
+        columns = ("author_kind", "author_name", "why")
+        more |= {f"last_{name}": Subquery(last.values(name)) for name in columns}
+    carts = list(Cart.objects.filter(pk__in=keys).order_by("-pk").annotate(**more))
+    for cart in carts:
+        if with_last:
+            cart.last = Author(cart.last_author_kind, cart.last_author_name, why=cart.last_why)
+        cart.is_old = not getattr(cart, "is_now", True)
+        lines = (getattr(cart, f"line_{n}") for n in range(3))
+        cart.lines = [line.partition(" ")[::2] for line in lines if line]
+    return carts

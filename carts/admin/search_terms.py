@@ -1,205 +1,247 @@
-"""What a search term may mean: an id, a reference, a restaurant, a partner, a dish, a request."""
+"""What the words of a search mean: an id, a number, an amount, a day, a status, or a text."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from calendar import month_abbr, month_name
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
-from functools import reduce
-from itertools import islice, pairwise
-from operator import and_, ne, or_
-from typing import Any
+from datetime import datetime, time, timedelta
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db.models import F, OuterRef, Q, QuerySet, Subquery
-from django.db.models.fields.tuple_lookups import Tuple, TupleGreaterThan, TupleLessThan
+from django.core.exceptions import ValidationError
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.db.models.lookups import IsNull
+from django.utils import timezone
 from django.utils.formats import date_format
 
-from carts.admin.formatting import MARK, day_of, isolate, parse_amount
+from carts.admin.formatting import DECIMALS, MARK, SIGNS, day_of, isolate, parse_amount
 from carts.models import Cart, CartChange, CartItem, DeletedCart, MovedCart
 from carts.models.cart_change import NAME_LENGTH
+from carts.models.cart_status import STATUSES, has_status
 from carts.models.item import CartItemOption
-from carts.models.reads import CartQuerySet
+from carts.models.reads import HIGHEST, LOWEST, carts_with
+from carts.records import Item, NewCart, Option
 from carts.value_types import INT32
-from cartsvc.guids import GUID
+from cartsvc.guids import GUID, first_key_at
+from cartsvc.spelling import spelled, spelled_alone
 
-# A shorter beginning of an id is more likely a number or a word.
-MIN_DIGITS = 8
-
-# The most carts and deleted carts that a beginning lists, and the most words that are looked for.
-MAX_ALIKE, MAX_DELETED, MAX_WORDS = 100, 10, 10
-
-LOWEST, HIGHEST = UUID(int=0), UUID(int=2**128 - 1)
-
-ITEMS_OF_CART = CartItem.objects.filter(cart=OuterRef("pk"), profile_key=OuterRef("profile_key"))
+# The most carts that a key lists, and of those that are gone; and the words of a search.
+MAX_ALIKE, MAX_GONE, MAX_WORDS = 100, 10, 10
 
 WHOLE_ID = re.compile(f"(?<![0-9a-z]){GUID.pattern}(?![0-9a-z])", re.IGNORECASE)
-BEGINNING = re.compile(f"[0-9a-f]{{{MIN_DIGITS},32}}")
 REQUEST_ID_TERM = re.compile(r"(?=.*\d)[A-Za-z0-9._-]{8,64}")
-WITH_CENTS = re.compile(r"[1-9].*[.,]\d\d|.*[^\d.,'’].*")  # or the dash of 12,- or the sign of €5
-SPACES = re.compile(rf"\b(\d{{1,3}}) (?=(\d{{3}} )*\d{{3}}([.,](\d\d|[–—-]+)(?!\d)|\S* ?({MARK})))")
 
-# What is often copied along with a number or a partner's key. The point of .5 is kept.
-AROUND = " \t\"'“”.,:;#"
+# A day, and an amount with cents or beside its currency. That in 1001 EUR 24.90 belongs to what
+# follows it.
+MONTH = rf"(?i:{'|'.join([*month_name[1:], *month_abbr[1:]])})\b"
+DAYS = rf"\d\d? {MONTH}(?: 20\d\d)?|{MONTH} \d\d?(?:,? 20\d\d)?"
+GROUPS = r"[1-9]\d{0,2}(?: \d{3})+"
+CENTS = rf"{GROUPS}[.,]\d\d|[1-9][\d.,'’]*[.,](?:\d\d|--?|–|—)"
+POINT = rf"{CENTS}|{GROUPS}[.,]\d+|[\d.,'’]*[.,]\d+"
+NUMBER = rf"{POINT}|{GROUPS}|\d[\d.,'’]*"
+SUMS = rf"(?:{POINT}) ?(?:{MARK})|(?:{NUMBER}) ?(?:{MARK})(?! ?\d)|(?:{MARK}) ?(?:{NUMBER})"
+TOGETHER = rf"(?:{DAYS}|{SUMS}|{CENTS})(?=[^\w]*(?!\S))"
+WORDS = re.compile(rf'(?:\w+:)?"[^"]*"|(?<!\S){TOGETHER}|\S+')
+
+# What is often copied along with a word, but for the point of .5, and put before a key.
+AROUND = re.compile(r"""^(?:["'“”:;#]|[.,](?!\d))+|["'“”.,:;#]+$""")
+KIND_WORDS = {"order": "reference", "payment": "reference", "cart": "id", "item": "id"}
+KIND_WORDS |= {name: name for name in ("restaurant", "partner", "reference")}
+
+# What the JSON of the history holds beside texts.
+NO_TEXTS = " ".join([*Item._fields, *Option._fields, *NewCart._fields, "position", *DECIMALS])
+
+ITEMS_OF_CART = CartItem.objects.filter(cart=OuterRef("pk"), profile_key=OuterRef("profile_key"))
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """A way to understand a term: the value of an indexed column, and a condition of the carts.
+    """What a word is taken for, as the page says it, and the condition of the carts it means.
 
-    `text` says it in words. `cart_ids` are of the only carts that it means, if they are known; if
-    there is a `day`, they were created on it. If it `opens`, the page of the only cart found opens,
-    and tells of it if it `is_guess`. `request_id` is set if it may be one. `deleted` are carts that
-    are gone.
+    `kind` may stand before the word. `once` is the condition of the carts of which it was so before
+    a change. Their ids lie within the `bounds`, or they are the `ids`, if known. If there is a
+    `key`, a column and its value, an index has them. Those that were `deleted` or `moved` may be
+    meant as well.
     """
 
-    text: str = ""
-    column_name: str = ""
-    value: object = None
-    cart_ids: frozenset[UUID] = frozenset()
-    day: date | None = None
-    opens: bool = False
-    is_guess: bool = False
+    kind: str = ""
+    label: str = ""
     condition: Q = field(default_factory=Q)
-    request_id: str = ""
+    once: Q | None = None
+    bounds: tuple[UUID, UUID] = LOWEST, HIGHEST
+    ids: frozenset[UUID] | None = None
+    key: tuple[str, Any] | None = None
     deleted: Sequence[DeletedCart] = ()
-    moved: Sequence[MovedCart] = ()  # from the customer to another one
+    moved: Sequence[MovedCart] = ()
 
 
-def id_digits(term: str) -> str:
-    """Return the hex digits of the last id in the term, or of the beginning of one, or ""."""
-    if ids := WHOLE_ID.findall(term):
-        return UUID(ids[-1]).hex
-    for part in (term, *reversed(term.split())):
-        digits = re.sub(r"[\W_]+", "", part).lower()
-        if BEGINNING.fullmatch(digits):
-            return digits
-    return ""
+class Term(NamedTuple):
+    """What was `typed`, the bare `word` in it, what it is `taken` for, and what else it may be."""
+
+    typed: str
+    word: str
+    taken: Meaning
+    others: Sequence[Meaning] = ()
 
 
-def meanings(term: str) -> Iterator[Meaning]:
-    """Yield what the term may mean, the likeliest first; if there is none, all carts."""
-    if not term:
-        yield Meaning()
-        return
-    bare = " ".join(re.sub(r"(?<!\S)(?=[.,]\d{1,3}\b)", "0", term).split()).strip(AROUND) or term
-    references = {term.strip(), bare, bare.upper()}
-    with_one = Q(reference__in=references) | Q(order_reference__in=references)
-    carts = Cart.objects.filter(with_one).order_by("-pk")
-    if keys := frozenset(carts.values_list("pk", flat=True)[:MAX_ALIKE]):
-        yield Meaning(f"reference {isolate(bare)}", cart_ids=keys, opens=True)
-    if digits := id_digits(term):
-        yield from _with_id(digits)
-    if len(digits) == 32:
-        yield _with_ending(digits, bare)
+def id_in(text: str) -> UUID | None:
+    """Return the last whole id in the text, or the one that the text is, however it is written."""
+    digits = "".join(WHOLE_ID.findall(text)[-1:]) or text
+    digits = re.sub(r"[\W_]+", "", digits).lower()
+    return UUID(digits) if re.fullmatch("[0-9a-f]{32}", digits) else None
+
+
+def read_terms(text: str) -> Iterator[Term]:
+    """Yield what is searched for. A whole id, or a reference of several words, is all of it.
+
+    Raise ValidationError if there are too many words.
+    """
+    if key := id_in(text):
+        yield Term(text, text, _of_whole_id(key, AROUND.sub("", text)))
+    elif " " in text and (meaning := _reference(text)):
+        yield Term(text, text, meaning)
     else:
-        for text in dict.fromkeys((bare, SPACES.sub(r"\1'", bare))):  # restaurant 1, or 1 250,00
-            yield from _with_words(text)
+        labels = rf"(?i)\b({'|'.join(KIND_WORDS)}) (?=\S*\d)"
+        labelled = re.sub(labels, lambda found: f"{KIND_WORDS[found[1].lower()]}:", text)
+        if len(words := WORDS.findall(labelled)) > MAX_WORDS:
+            raise ValidationError(f"Search for at most {MAX_WORDS} words.")
+        taken = set[str]()
+        for typed in words:
+            yield (term := _term(typed, taken))
+            taken |= {term.taken.kind} - {"amount", "text"}
 
 
-def _with_id(digits: str) -> Iterator[Meaning]:
-    if len(digits) == 32:
-        key = UUID(digits)
-        text, went = f"customer {isolate(key)}", MovedCart.objects.filter(profile_key=key)
-        moved = list(went.order_by("-moved_on")[:MAX_DELETED])
-        yield Meaning(text, "profile_key", key, deleted=_deleted(key, key), moved=moved)
-    for begins in dict.fromkeys((digits, digits[:MIN_DIGITS])):
-        low, high = UUID(begins.ljust(32, "0")), UUID(begins.ljust(32, "f"))
-        found, deleted = _within(low, high), _deleted(low, high)
-        # One other digit, or two, as if they had changed places.
-        others = ((sum(map(ne, key.hex, digits)), cart_id) for key, cart_id in found)
-        near = frozenset(cart_id for many, cart_id in others if many in {1, 2})
-        if len(digits) == 32 and near:
-            text = f"an id that is almost {isolate(digits)}"
-            yield Meaning(text, cart_ids=near, opens=True, is_guess=True)
-        # The deleted carts are keys as well: if there are no others, no cart is meant.
-        if keys := frozenset(cart_id for _, cart_id in found) | {cart.pk for cart in deleted}:
-            text = f"an id that begins with {isolate(begins)}"
-            yield Meaning(text, cart_ids=keys, opens=begins == digits, deleted=deleted)
+def _term(typed: str, taken: set[str]) -> Term:
+    """Return what is meant by kind, the likeliest first. What is `taken` already is less likely."""
+    kind, _, word = typed.partition(":")
+    if kind not in KINDS or not word:
+        kind, word = "", typed
+    word = AROUND.sub("", word) or word
+    found = [one for make in KINDS.values() if (one := make(word))]
+    first, *others = sorted(found, key=lambda one: (one.kind != kind, one.kind in taken))
+    return Term(typed, word, first, others)
 
 
-def _with_ending(digits: str, bare: str) -> Meaning:
-    """Look for an id that is misread at its beginning, which no index finds; or for a request."""
-    ending = str(UUID(digits))[MIN_DIGITS:]
-    text = f"an id that ends with {isolate(ending.strip('-'))}"
-    condition = Q(pk__endswith=ending) | Q(profile_key__endswith=ending)
-    condition |= _any(ITEMS_OF_CART.filter(pk__endswith=ending))
-    return _or_request(Meaning(text, condition=condition, opens=True, is_guess=True), bare)
+def carts_of(key: UUID) -> Meaning | None:
+    """Return the carts of a customer, the ones gone included, if there are any."""
+    known = _with_keys("customer", f"customer {isolate(key)}", "in", [key])
+    return known and replace(known, ids=None, key=("profile_key", key))
 
 
-def _with_words(bare: str) -> Iterator[Meaning]:
-    words = [word.strip(AROUND) or word for word in bare.split()]
-    starts = range(min(len(words), MAX_WORDS))
-    spans = ((start, start + many) for many in (3, 2, 1) for start in starts)
-    days = ((start, end, day_of(" ".join(words[start:end]))) for start, end in spans)
-    if named := next((span for span in days if span[2]), None):
-        start, end, day = named
-        yield from _with_facts(words[:start] + words[end:], day)
-    yield from _with_facts(words, None, bare)
-
-
-def _with_facts(words: list[str], day: date | None, bare: str = "") -> Iterator[Meaning]:
-    facts, condition, amounts, subtotals = [], Q(), [], []
-    for word, after in pairwise([*words, ""]):
-        text = f"{word} {after}" if re.fullmatch(MARK, after) else word
-        if (text != word or WITH_CENTS.fullmatch(word)) and (numbers := parse_amount(text)):
-            amounts.append(word)
-            subtotals.extend(numbers)
-    if amounts:
-        words = [word for word in words if word not in amounts and not re.fullmatch(MARK, word)]
-        facts.append(f"subtotal {' or '.join(map(str, subtotals))}")
-        condition = Q(subtotal__in=subtotals)
-    if day:
-        facts.append(f"created on {date_format(day)}")
-
-    def meaning(names: Iterable[str], *others: str, **column: Any) -> Meaning:
-        found = [_holding(name) for name in islice(dict.fromkeys(names), MAX_WORDS)]
-        text = "; ".join([*others, *(one for one, _ in found), *facts])
-        conditions = reduce(and_, (one for _, one in found), condition)
-        return Meaning(text, condition=conditions, day=day, **column)
-
-    first = words[0] if words else ""
-    is_key = re.fullmatch("-?[0-9]{1,10}", first) and INT32.minimum <= int(first) <= INT32.maximum
-    if is_key:
-        restaurant = {"column_name": "restaurant_key", "value": int(first)}
-        yield meaning(words[1:], f"restaurant {int(first)}", **restaurant)
-    for key in dict.fromkeys((first, first.upper())):
-        if carts_with("partner_key", key).values("pk").first():
-            yield meaning(
-                words[1:], f"partner {isolate(key)}", column_name="partner_key", value=key
-            )
-    # Of a restaurant that has no cart, rather say so than look for a dish of this name.
-    if not is_key:
-        yield _or_request(meaning(words), bare)
-
-
-def _or_request(meaning: Meaning, bare: str) -> Meaning:
-    if not REQUEST_ID_TERM.fullmatch(bare):
+def _of_whole_id(key: UUID, text: str) -> Meaning:
+    """Return the carts of a customer, of a reference, of an id misread, or of a request."""
+    if meaning := carts_of(key) or _reference(text):
         return meaning
-    return replace(
-        meaning,
-        text=f"{meaning.text}, or request {isolate(bare)}",
-        condition=meaning.condition | Q(created_request_id=bare) | with_changes(changes_by(bare)),
-        request_id=bare,
-    )
+    # One other digit, or two that have changed places.
+    others = {digit << 4 * place for place in range(32) for digit in range(1, 16)}
+    others |= {((key.int >> n ^ key.int >> n + 4) & 15) * 17 << n for n in range(0, 124, 4)} - {0}
+    almost = [UUID(int=key.int ^ other) for other in others]
+    made = Meaning("unknown", f"id or request {isolate(key)}", _of_request(text))
+    return _with_keys("almost", f"almost {isolate(key)}", "in", almost) or made
 
 
-def _holding(word: str) -> tuple[str, Q]:
-    """Return what a word means, and the condition of the carts that hold it."""
-    options = CartItemOption.objects.filter(
-        item=OuterRef("pk"), profile_key=OuterRef("profile_key"), display_name__icontains=word
-    )
-    in_texts = Q(display_name__icontains=word) | Q(special_instructions__icontains=word)
-    condition = Q(note__icontains=word) | Q(special_instructions__icontains=word)
-    condition |= _any(ITEMS_OF_CART.filter(in_texts | _any(options)))
-    text = f"dish, option or text {isolate(word)}"
-    called = [Q(**{f"{name}__iexact": word}) for name in ("username", "first_name", "last_name")]
-    accounts = User.objects.filter(reduce(or_, called), is_staff=True)
-    if names := [name[:NAME_LENGTH] for name in accounts.values_list("username", flat=True)]:
-        text += f" or staff {', '.join(map(isolate, names))}"
-        condition |= with_changes(Q(author_kind="staff", author_name__in=names))
-    return text, condition
+def _with_keys(kind: str, label: str, lookup: str, keys: Sequence[UUID]) -> Meaning | None:
+    """Return the carts with such an id, or an item's or a customer's, the ones gone included."""
+    by_id, by_customer = {f"pk__{lookup}": keys}, {f"profile_key__{lookup}": keys}
+    carts = Cart.objects.filter(**by_id).order_by("-pk").values_list("pk")
+    items = CartItem.objects.filter(**by_id).order_by("-pk").values_list("cart_id")
+    customers = Cart.objects.filter(**by_customer).order_by("profile_key", "-pk").values_list("pk")
+    ids = frozenset(key for rows in (carts, items, customers) for (key,) in rows[:MAX_ALIKE])
+    deleted = DeletedCart.objects.filter(**by_id).order_by("-pk")
+    # Of one customer, the time decides. In the order of ids, the database might walk along the
+    # primary key, past all carts of other customers.
+    latest = DeletedCart.objects.filter(**by_customer).order_by("-profile_key", "-deleted_on")
+    gone = [*deleted[:MAX_GONE], *latest[:MAX_GONE]][:MAX_GONE]
+    moves = MovedCart.objects.filter(**by_customer).order_by("-profile_key", "-moved_on")
+    found = Meaning(kind, label, ids=ids, deleted=gone, moved=[*moves[:MAX_GONE]])
+    return found if ids or found.deleted or found.moved else None
+
+
+def _beginning(word: str) -> Meaning | None:
+    digits = re.sub(r"[\W_]+", "", word).lower()
+    # A shorter beginning of an id is more likely a number or a word.
+    if not re.fullmatch("[0-9a-f]{8,31}", digits):
+        return None
+    ends = UUID(digits.ljust(32, "0")), UUID(digits.ljust(32, "f"))
+    return _with_keys("id", f"an id that begins with {isolate(digits)}", "range", ends)
+
+
+def _status(word: str) -> Meaning | None:
+    if (status := word.lower()) not in STATUSES:
+        return None
+    return Meaning("status", status, has_status(status, timezone.now()))
+
+
+def _day(text: str) -> Meaning | None:
+    if not (day := day_of(text.replace(",", ""))):
+        return None
+    midnight = timezone.make_aware(datetime.combine(day, time.min))
+    ends = first_key_at(midnight), first_key_at(midnight + timedelta(days=1))
+    return Meaning("day", f"created on {date_format(day)}", bounds=ends)
+
+
+def _amount(text: str) -> Meaning | None:
+    mark, numbers, currency = re.search(MARK, text), parse_amount(text), Q()
+    if not numbers or not (mark or re.fullmatch(CENTS, text)):
+        return None
+    label = f"amount {' or '.join(map(str, numbers))}"
+    if mark:
+        label += f" {mark[0].upper()}"
+        currency = Q(currency__in=SIGNS.get(mark[0], mark[0].upper()).split())
+    once = currency & with_changes(Q(subtotal_before__in=numbers))
+    return Meaning("amount", label, currency & Q(subtotal__in=numbers), once)
+
+
+def _restaurant(word: str) -> Meaning | None:
+    is_key = re.fullmatch("-?[0-9]{1,10}", word)
+    if not is_key or not INT32.minimum <= int(word) <= INT32.maximum:
+        return None
+    return _in_column("restaurant", int(word))
+
+
+def _partner(word: str) -> Meaning | None:
+    return _in_column("partner", word, word.upper(), word.lower())
+
+
+def _in_column(name: str, *keys: object) -> Meaning | None:
+    for column in ((f"{name}_key", key) for key in dict.fromkeys(keys)):
+        if carts_with(*column).values("pk").first():
+            return Meaning(name, f"{name} {isolate(column[1])}", key=column)
+    return None
+
+
+def _reference(text: str) -> Meaning | None:
+    ways = {text, text.upper(), text.lower()}
+    carts = Cart.objects.filter(Q(reference__in=ways) | Q(order_reference__in=ways)).order_by("-pk")
+    ids = frozenset(carts.values_list("pk", flat=True)[:MAX_ALIKE])
+    return Meaning("reference", f"reference {isolate(text)}", ids=ids) if ids else None
+
+
+def _text(text: str) -> Meaning:
+    """Return the carts that hold it, or that a member of staff or a request so called changed."""
+    label, like, alone = f"dish or text {isolate(text)}", spelled(text), spelled_alone(text)
+    of_item = {"item": OuterRef("pk"), "profile_key": OuterRef("profile_key")}
+    options = CartItemOption.objects.filter(display_name__regex=like, **of_item)
+    in_texts, named = Q(special_instructions__regex=like), Q(display_name__regex=like)
+    items = ITEMS_OF_CART.filter(named | in_texts | _any(options))
+    condition = Q(note__regex=like) | in_texts | _any(items)
+    once = Q(item_name__regex=like)
+    if not re.search(like, NO_TEXTS):
+        once |= Q(before__regex=like)
+    called = Q(username__regex=alone) | Q(first_name__regex=alone) | Q(last_name__regex=alone)
+    for name in User.objects.filter(called, is_staff=True).values_list("username", flat=True):
+        label += f", or changed by {isolate(name)}"
+        condition |= with_changes(Q(author_kind="staff", author_name=name[:NAME_LENGTH]))
+    if REQUEST_ID_TERM.fullmatch(text):
+        label += ", or request"
+        condition |= _of_request(text)
+    return Meaning("text", label, condition, with_changes(once))
+
+
+# What may stand before a word, as in restaurant:1001; the likeliest first.
+KINDS = {"status": _status, "day": _day, "amount": _amount, "restaurant": _restaurant}
+KINDS |= {"reference": _reference, "partner": _partner, "id": _beginning, "text": _text}
 
 
 def _any(rows: QuerySet) -> Q:
@@ -207,46 +249,20 @@ def _any(rows: QuerySet) -> Q:
     return Q(IsNull(Subquery(rows.order_by().values("profile_key")[:1]), False))
 
 
-def carts_with(
-    column: str, value: object, above: UUID = LOWEST, below: UUID = HIGHEST
-) -> CartQuerySet:
-    """Return the carts with that value, oldest first, as one range of the column's index.
-
-    The condition compares pairs of column and id. With a plain condition on the column, the
-    database may walk along the primary key instead, past all carts with another value.
-    """
-    pair = Tuple(F(column), F("id"))
-    between = TupleGreaterThan(pair, (value, above)), TupleLessThan(pair, (value, below))
-    return Cart.objects.filter(*between).order_by(column, "id")
-
-
-def _within(*ends: UUID) -> list[tuple[UUID, UUID]]:
-    """Return the ids between these, of carts, items and customers, each with that of its cart."""
-    items = CartItem.objects.filter(pk__range=ends).order_by("-pk").values_list("pk", "cart_id")
-    carts = Cart.objects.filter(pk__range=ends).order_by("-pk").values_list("pk", "pk")
-    customers = Cart.objects.filter(profile_key__range=ends).order_by("profile_key", "-pk")
-    keys = customers.values_list("profile_key", "pk")
-    return [row for rows in (items, carts, keys) for row in rows[:MAX_ALIKE]]
-
-
-def _deleted(*ends: UUID) -> list[DeletedCart]:
-    """Return the newest deleted carts that have an id, or a customer's, between these."""
-    carts = DeletedCart.objects.filter(pk__range=ends).order_by("-pk")
-    # Of one customer, the time decides. In the order of ids, the database might walk along the
-    # primary key, past all carts of other customers.
-    of_customers = DeletedCart.objects.filter(profile_key__range=ends)
-    latest = of_customers.order_by("-profile_key", "-deleted_on")
-    return [*carts[:MAX_DELETED], *latest[:MAX_DELETED]][:MAX_DELETED]
-
-
 def changes_by(who: str, since: datetime | None = None, until: datetime | None = None) -> Q:
-    """Return the condition of changes by a bearer, a member of staff or a request."""
-    between = {"at__gte": since, "at__lt": until}
-    times = {lookup: moment for lookup, moment in between.items() if moment}
-    return (Q(author_name__iexact=who) | Q(request_id=who)) & Q(**times)
+    """Return the condition of changes of that time, by a bearer, a member of staff or a request."""
+    times = {"at__gte": since, "at__lt": until}
+    changes = Q(**{lookup: moment for lookup, moment in times.items() if moment})
+    by = Q(author_name__regex=spelled_alone(who)) | Q(request_id=who) if who else Q()
+    return changes & by
 
 
 def with_changes(changes: Q) -> Q:
     """Return the condition of carts that have such changes."""
     of_cart = {"cart": OuterRef("pk"), "profile_key": OuterRef("profile_key")}
     return _any(CartChange.objects.filter(changes, **of_cart))
+
+
+def _of_request(request_id: str) -> Q:
+    """Return the condition of the carts that the request created or changed."""
+    return Q(created_request_id=request_id) | with_changes(Q(request_id=request_id))

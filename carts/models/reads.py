@@ -13,6 +13,7 @@ from uuid import UUID
 from django.core.exceptions import FieldError
 from django.db import connection, models
 from django.db.models import Case, F, FilteredRelation, Q, Value, When
+from django.db.models.fields.tuple_lookups import Tuple, TupleGreaterThan, TupleLessThan
 from django.utils import timezone
 
 from carts.changeable_fields import CHANGEABLE_CART_FIELDS
@@ -42,6 +43,8 @@ from cartsvc.member_names import camel_case
 
 # The fields that Get Cart and List Carts add to what was sent, before those of the status.
 SHOWN_ONLY = ("subtotal", "created_on", "modified_on", "version")
+
+LOWEST, HIGHEST = UUID(int=0), UUID(int=2**128 - 1)
 
 # A database that is spread by customer sends each statement that names the customer to the one
 # node that has all of the customer's rows.
@@ -116,6 +119,19 @@ class CartQuerySet(GuardedQuerySet):
     def with_status(self, status: str) -> "CartQuerySet":
         """Read the carts that have the status now. It is no column, because checkouts run out."""
         return self.filter(has_status(status, timezone.now()))
+
+
+def carts_with(
+    column: str, value: object, above: UUID = LOWEST, below: UUID = HIGHEST
+) -> CartQuerySet:
+    """Return the carts with that value, oldest first, as one range of the column's index.
+
+    The condition compares pairs of column and id. With a plain condition on the column, the
+    database may walk along the primary key instead, past all carts with another value.
+    """
+    pair = Tuple(F(column), F("id"))
+    between = TupleGreaterThan(pair, (value, above)), TupleLessThan(pair, (value, below))
+    return Cart.objects.filter(*between).order_by(column, "id")
 
 
 def carts_by(keys: Iterable[str]) -> CartQuerySet:

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from datetime import timedelta
+from uuid import UUID
 
 import django
 from django.conf import settings
@@ -54,12 +55,14 @@ def paths() -> Iterator[str]:
     night = cart.created_on.strftime("%Y-%m-%dT%H:%M")
     busiest = Cart.objects.values_list("restaurant_key").annotate(carts=Count("pk")).latest("carts")
     term = f"q={busiest[0]}"
+    misread = UUID(int=cart.profile_key.int ^ 1 << 64)
     names = ("platform", "ordering_channel", "fulfilment_channel")
     terms = [
         *(cart.id, item.id, cart.profile_key, cart.restaurant_key, cart.partner_key, cart.subtotal),
         *("00000000-0000-4000-8000-000000000000", "2147483647", "NONE", "pizza", "zzz"),
         *(str(cart.id)[:8], str(cart.profile_key)[:9], "7" + str(cart.id)[1:]),
         *(f"{cart.partner_key}+zzz", "zzz+yesterday", "desk-bench", "zzz+pizza+cola"),
+        *(misread, "PÍZZA", "tiramisù", "checkout", "order+zzz-1", "24+EUR", f"{day[:10]}+pizza"),
     ]
     queries = [
         *(f"q={each}" for each in terms),
@@ -67,7 +70,8 @@ def paths() -> Iterator[str]:
         *(f"{name}={value}" for name in names for value in (getattr(cart, name), "ZZZ")),
         *("xlsx=1", f"before={cart.id}"),
         *("changed_by=zzz", f"q={cart.partner_key}&changed_by=zzz&changed_from={day}"),
-        f"created_from={day}&created_to={night}",
+        *(f"restaurant_key={busiest[0]}", f"profile_key={cart.profile_key}", "status=checkout"),
+        *(f"created_from={day}&created_to={night}", f"changed_from={day}&changed_to={night}"),
         f"q={cart.partner_key}&platform=ZZZ",
         f"{term}&platform=ZZZ&created_to={night}",
     ]

@@ -143,6 +143,12 @@ def found(client: Client, **query: object) -> list[Any]:
     return list(response.context["result"].carts)
 
 
+def chips(client: Client, **query: object) -> list[str]:
+    """Return what the search says that it took each word for, and the filters that are set."""
+    text = client.get(CARTS, query).text.partition('<ul class="chips')[2].partition("</ul>")[0]
+    return [words(re.sub("<a.*?</a>", "", one)) for one in re.findall("<li>(.*?)</li>", text)]
+
+
 def form_of(client: Client, url: str) -> dict[str, Any]:
     """Return what a browser would send if the page's form were submitted untouched."""
     return form_on(client.get(url))

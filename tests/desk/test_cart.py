@@ -160,7 +160,7 @@ def test_a_cart_that_a_customer_deleted_says_when_and_by_whom(viewer: Client, ap
         assert re.search(rf"Cart {cart_id} was deleted on \d+ \w+ \d+, [0-9:]+ UTC", text)
         assert f"Customer {PROFILE}" in text
         assert "API partner-app · request request-1 · All carts of this customer" in text
-        assert f'href="{CARTS}?q={PROFILE}"' in response.text
+        assert f'href="{CARTS}?profile_key={PROFILE}"' in response.text
         assert "What staff did" not in text
     Cart.objects.by(Author("shell", "cron")).delete_cart(other := UUID(created(api)))
     assert "Command line cron" in words(viewer.get(f"{CARTS}{other}/history/").text)

@@ -52,8 +52,8 @@ def test_a_cart_leads_to_its_customers_its_restaurants_and_the_companys_own_page
     viewer: Client, cart: Cart, settings: Settings
 ) -> None:
     own = {
-        "All carts of this customer": f"{CARTS}?q={cart.profile_key}",
-        "Carts of this restaurant": f"{CARTS}?q=4711",
+        "All carts of this customer": f"{CARTS}?profile_key={cart.profile_key}",
+        "Carts of this restaurant": f"{CARTS}?restaurant_key=4711",
         "History": "#history-heading",
     }
     assert ways(viewer, cart) == own

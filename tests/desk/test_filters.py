@@ -1,21 +1,41 @@
+import re
 from datetime import datetime, timedelta
+from html import unescape
+from typing import Any
+from urllib.parse import parse_qsl
+from uuid import UUID
 
 import pytest
 from django.test import Client
 from django.utils import timezone
 
 from carts.models import Cart
-from tests.desk.conftest import CARTS, found
+from cartsvc.guids import first_key_at
+from tests.desk.conftest import CARTS, chips, found
 from tests.support.factories import CartFactory, ItemFactory
+from tests.support.table_contents import unguarded_rows
 
 
-def test_filters_that_hide_what_is_searched_can_be_left_out(viewer: Client, cart: Cart) -> None:
-    response = viewer.get(CARTS, {"q": "a/c&d?", "platform": "none"})
-    assert "Carts may have been deleted since." in response.text
-    assert '<a href="?q=a%2Fc%26d%3F">search without the filters</a>' in response.text
-    response = viewer.get(CARTS, {"platform": "none"})
-    assert "must be whole" not in response.text
-    assert '<a href="?q=">search without the filters</a>' in response.text
+def test_a_filter_is_a_chip_that_can_be_taken_off(viewer: Client, cart: Cart) -> None:
+    chosen = {"q": "a/c&d?", "status": "open", "platform": "none"}
+    assert chips(viewer, **chosen) == ["dish or text a/c&d?", "Status: open", "Platform: none"]
+    text = viewer.get(CARTS, chosen).text
+    assert "Carts may have been deleted since." in text
+    without = re.findall('<a href="([^"]*)" aria-label="Search without', text)
+    assert [dict(parse_qsl(unescape(one)[1:])) for one in without] == [
+        {name: value for name, value in chosen.items() if name != other} for other in chosen
+    ]
+    assert "must be whole" not in viewer.get(CARTS, {"platform": "none"}).text
+
+
+@pytest.mark.parametrize("name", ["status__exact", "o", "p", "created_on__gte"])
+def test_a_filter_that_the_page_does_not_know_is_told(
+    viewer: Client, cart: Cart, name: str
+) -> None:
+    response: Any = viewer.get(CARTS, {name: "5", "q": "pizza"})
+    assert f"This page has no filter “{name}”." in response.text
+    assert response.context["result"].carts == []
+    assert viewer.get(CARTS, {name: "5", "xlsx": "1"}).headers["Content-Type"].startswith("text")
 
 
 PLACE, TIME = "Enter a valid UUID.", "Enter a valid date/time."
@@ -59,13 +79,32 @@ def at(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M")
 
 
-def test_filters_of_time(viewer: Client, cart: Cart) -> None:
+def test_filters_of_the_time_of_creation(viewer: Client, cart: Cart) -> None:
     now = timezone.now()
     past, future = at(now - timedelta(hours=1)), at(now + timedelta(hours=1))
-    for name in ("created", "changed"):
-        for end, other, wanted in ((past, future, [cart]), (future, past, [])):
-            assert found(viewer, **{f"{name}_from": end}) == wanted
-            assert found(viewer, **{f"{name}_to": other}) == wanted
+    for end, other, wanted in ((past, future, [cart]), (future, past, [])):
+        assert found(viewer, created_from=end) == wanted
+        assert found(viewer, created_to=other) == wanted
+
+
+def test_what_changed_between_two_times_asks_the_history(viewer: Client) -> None:
+    """A later change hides none, and a creation is no change."""
+    now = timezone.now().replace(second=0, microsecond=0)
+    first, last = now - timedelta(minutes=90), now - timedelta(minutes=30)
+    keys = [UUID(int=first_key_at(first).int + number) for number in range(3)]
+    twice, once, _ = [CartFactory(id=key, items=[ItemFactory()]) for key in keys]
+    unguarded_rows(Cart).update(created_on=first, modified_on=first)
+    for cart, moment in ((twice, first), (twice, last), (once, last)):
+        Cart.objects.dated(moment).change_cart(cart.pk, {"note": str(moment)})
+    for begin, end, wanted in (
+        (first, first + timedelta(minutes=5), [twice]),
+        (last, last + timedelta(minutes=5), [once, twice]),
+        (first, None, [once, twice]),
+        (None, last, [twice]),
+        (now, None, []),
+    ):
+        times = {"changed_from": begin and at(begin), "changed_to": end and at(end)}
+        assert found(viewer, **{name: one for name, one in times.items() if one}) == wanted
 
 
 def test_times_are_those_of_the_viewers_zone(viewer: Client, cart: Cart) -> None:

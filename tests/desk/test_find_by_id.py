@@ -8,7 +8,7 @@ from uuid_utils.compat import uuid7
 
 from carts.models import Cart
 from carts.models.cart_change import Author
-from tests.desk.conftest import CARTS, found, item_of, items, page_of
+from tests.desk.conftest import CARTS, chips, found, item_of, items, page_of, words
 from tests.support import bodies
 from tests.support.callers import Api
 from tests.support.factories import CartFactory, ItemFactory, new_item
@@ -74,15 +74,23 @@ def test_an_id_is_found_with_any_separators(viewer: Client) -> None:
         assert viewer.get(CARTS, {"q": whole.replace("-", separator)}).url == page_of(cart)
 
 
-def test_one_wrong_digit_lists_what_begins_alike(viewer: Client, others: list[Cart]) -> None:
+def test_what_differs_in_a_digit_is_listed_if_there_are_several(
+    viewer: Client, others: list[Cart]
+) -> None:
     carts = [CartFactory(id=uuid.UUID(f"01900110-0000-7000-8000-00000000000{n}")) for n in "12"]
-    for term, meant in (
-        ("01900110-0000-7000-8000-00000000000a", "an id that is almost"),
-        ("01900110-1234-7000-8000-000000000001", "an id that begins with"),
-    ):
-        response = viewer.get(CARTS, {"q": term})
-        assert response.context["result"].carts == carts[::-1]
-        assert f"{meant} <bdi>01900110" in response.text
+    wrong = "01900110-0000-7000-8000-00000000000a"
+    assert found(viewer, q=wrong) == carts[::-1]
+    assert chips(viewer, q=wrong) == [f"almost {wrong}"]
+
+
+def test_an_id_that_does_not_exist_says_so(viewer: Client, others: list[Cart]) -> None:
+    """It lists no strangers that begin alike."""
+    CartFactory(id=uuid.UUID("01900110-0000-7000-8000-000000000001"))
+    wrong = "01900110-1234-7000-8000-000000000001"
+    assert found(viewer, q=wrong) == []
+    page = words(viewer.get(CARTS, {"q": wrong}).text)
+    assert "No cart has this id." in page
+    assert "its beginning, of at least" not in page
 
 
 @pytest.mark.parametrize("digit", "0123456789abcdef")
@@ -92,7 +100,7 @@ def test_an_id_that_nobody_made_finds_nothing(viewer: Client, cart: Cart, digit:
         assert response.context["result"].carts == []
 
 
-@pytest.mark.parametrize("term", [str(uuid.UUID(int=5)), "99999999999", "fedcba98", "fedc98"])
+@pytest.mark.parametrize("term", ["99999999999", "fedcba98", "fedc98"])
 def test_an_id_that_finds_nothing_says_how_ids_are_found(
     viewer: Client, cart: Cart, term: str
 ) -> None:
@@ -117,7 +125,7 @@ def test_a_request_id_opens_its_event(
 IDS = ("cart", "item", "customer")
 
 
-@pytest.mark.parametrize("place", [*range(0, 8, 3), *range(8, 32, 7)])
+@pytest.mark.parametrize("place", range(32))
 @pytest.mark.parametrize("kind", IDS)
 def test_an_id_with_one_wrong_digit_opens_what_was_meant(
     viewer: Client, kind: str, place: int

@@ -34,8 +34,9 @@ def test_the_first_page_asks_as_often_whatever_was_changed(
         for cart in [CartFactory() for _ in range(count)]:
             url = correct_page(cart)
             lead.post(url, form_of(lead, url) | {"note": "Ring"})
-        # session, account, two of permissions, the last entry, the entries, their carts
-        with django_assert_num_queries(7):
+        # session, account, two of permissions, the last entry, the entries, their carts,
+        # the channels to choose from
+        with django_assert_num_queries(8):
             lead.get(MINE)
 
 

@@ -57,7 +57,7 @@ def test_pages_hold_every_cart_once(
 
 
 @pytest.mark.usefixtures("raised_limits")
-def test_a_list_takes_6_queries_whatever_carts_hold_and_a_search_13(
+def test_a_list_takes_7_queries_whatever_carts_hold_and_a_search_16(
     viewer: Client, django_assert_num_queries: Callable[[int], Any]
 ) -> None:
     for _ in range(98):
@@ -65,13 +65,13 @@ def test_a_list_takes_6_queries_whatever_carts_hold_and_a_search_13(
     for _ in range(3):
         big_cart(50, 100)
     profile = Cart.objects.latest("id").profile_key
-    # seven more, to find out whether it is the id of a cart or an item, of a deleted cart or one
-    # that staff changed, or a reference; and which deleted carts have this id or customer, and
-    # which have moved
-    with django_assert_num_queries(13):
+    # session, user, two for permissions; whether it is the id of a cart or an item, of a deleted
+    # cart or one that staff changed; three for the carts, items and customers that have it, three
+    # for those that are deleted or moved; the ids, the carts, the channels to choose from
+    with django_assert_num_queries(16):
         viewer.get(CARTS, {"q": str(profile)})
-    # session, user, two for permissions, the ids, the carts with their totals
-    with django_assert_num_queries(6):
+    # session, user, two for permissions, the ids, the carts with their totals, the channels
+    with django_assert_num_queries(7):
         response = viewer.get(CARTS)
     assert response.text.count('class="number">22.70 EUR</td>') == 97
     assert response.text.count('class="number">13,510.00 EUR</td>') == 3
@@ -224,9 +224,10 @@ def test_a_dish_is_looked_for_no_further_than_the_window(
     monkeypatch.setattr(search, "SEARCH_SECONDS", 0)
     old = dishes("Garlic naan")
     reached = [CartFactory() for _ in range(6)][1]
-    # session, user, two for permissions, whether a cart has the reference, or an account the name,
-    # the last cart to look at, the ids, when it was created, the carts
-    with django_assert_num_queries(9) as queries:
+    # session, user, two for permissions; whether it is a reference; of each word, whether it is a
+    # reference, a partner's key in either case, a name of staff, and of the number, whether it is a
+    # restaurant; the last cart to look at, the ids, when it was created, the channels
+    with django_assert_num_queries(17) as queries:
         response = viewer.get(CARTS, {"q": "4711 naan"})
     (items_read,) = (q["sql"] for q in queries.captured_queries if "cartitem" in q["sql"])
     assert reached.pk.hex in items_read.replace("-", "")

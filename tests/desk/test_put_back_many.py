@@ -4,7 +4,6 @@ import re
 from datetime import timedelta
 from typing import Any
 
-import factory
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
@@ -17,10 +16,11 @@ from carts.models.cart_change import Author
 from carts.models.manager import CartManager
 from carts.models.reads import items_of
 from carts.records import Closing, Item, Option
+from cartsvc.guids import first_key_at
 from tests.desk.conftest import CARTS, found, marked, words
 from tests.desk.test_channels import CHANNELS, form_in, sent, url_of
 from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_item
-from tests.support.table_contents import Unchanged
+from tests.support.table_contents import Unchanged, unguarded_rows
 
 PUT_BACK = f"{CARTS}put-back/"
 
@@ -240,9 +240,9 @@ def test_what_one_request_has_changed_is_put_back_alone(lead: Client, cart: Cart
 
 def test_what_is_put_back_is_of_the_time_of_the_filter(lead: Client, db: None) -> None:
     now = timezone.now()
-    early = Cart.objects.dated(now - timedelta(hours=5))
-    values = factory.build(dict, FACTORY_CLASS=CartFactory)
-    cart = early.create_with_items(**values)
+    created = now - timedelta(hours=5)
+    cart: Cart = CartFactory(id=first_key_at(created))
+    unguarded_rows(Cart).update(created_on=created, modified_on=created)
     for hours, note in ((3, "a"), (1, "b")):
         sync().dated(now - timedelta(hours=hours)).change_cart(cart.pk, {"note": note})
     times = {hours: f"{now - timedelta(hours=hours):%Y-%m-%dT%H:%M}" for hours in (2, 4)}

@@ -172,8 +172,9 @@ def test_a_session_ends_eight_hours_after_the_last_page_and_says_so(
     client.get(CARTS)
     age = Session.objects.get().expire_date - now
     assert timedelta(hours=8) <= age < timedelta(hours=9)
-    # session, account, two of permissions, the ids of no carts: renewed only after a while
-    with django_assert_num_queries(5):
+    # session, account, two of permissions, the ids of no carts, no channels: renewed only after
+    # a while
+    with django_assert_num_queries(6):
         client.get(CARTS)
     for send, said in ((client.get, "ended."), (client.post, "ended. Nothing was saved.")):
         sign_in(client)
