@@ -11,7 +11,7 @@ its converters in `Select`, and `_raw_delete` in `delete_in_shards`. If a privat
 `tests/models/test_compiled_statements.py` fails. Then write the statements as plain querysets.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import chain
 from operator import attrgetter
@@ -25,8 +25,8 @@ from django.db.models.sql.compiler import SQLCompiler
 Cursor = CursorWrapper
 Rows = list[Sequence[Any]]
 
-# Up to this many values are sent one by one, because arrays cost more for a few. With more values,
-# the text would often be one that psycopg has not parsed yet.
+# PostgreSQL gets up to this many values one by one, because arrays cost more for a few. With more
+# values, the text would often be one that psycopg has not parsed yet.
 MAX_SINGLE_VALUES = 50
 
 
@@ -165,21 +165,17 @@ class Insert:
         if not rows:
             return
         shared = [values[name] for name in self.shared]
-        is_postgresql = cursor.db.vendor == "postgresql"
+        every: Iterator[Sequence[Any]] = ((*shared, *row) for row in rows)
+        if cursor.db.vendor != "postgresql":
+            prepared = [_prepared(self.fields, row, cursor.db) for row in every]
+            cursor.executemany(_of_rows(self.into, self.row, 1), prepared)
         # On a distributed database, arrays would begin a two-phase commit.
-        are_few = len(rows) * len(self.fields) <= MAX_SINGLE_VALUES or cursor.db.is_distributed
-        if is_postgresql and not are_few:
+        elif len(rows) * len(self.fields) <= MAX_SINGLE_VALUES or cursor.db.is_distributed:
+            sql = _of_rows(self.into, self.row, len(rows))
+            cursor.execute(sql, list(chain.from_iterable(every)))
+        else:
             arrays = map(_array, self.varying, self.types, zip(*rows, strict=True))
             cursor.execute(self.of_columns, [*shared, *arrays])
-            return
-        sent: list[Sequence[Any]] = [(*shared, *row) for row in rows]
-        if not is_postgresql:
-            sent = [_prepared(self.fields, row, cursor.db) for row in sent]
-        if are_few:
-            sql = _of_rows(self.into, self.row, len(rows))
-            cursor.execute(sql, list(chain.from_iterable(sent)))
-        else:
-            cursor.executemany(_of_rows(self.into, self.row, 1), sent)
 
     @cached_property
     def of_columns(self) -> str:
