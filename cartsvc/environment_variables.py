@@ -21,12 +21,8 @@ def matching(pattern: str, error: str) -> validate.Regexp:
     return validate.Regexp(rf"({pattern})\Z", re.DOTALL, error=error)
 
 
-def validate_each(validator: Callable[[str], object]) -> Callable[[list[str]], None]:
-    def validate_list(texts: list[str]) -> None:
-        for text in texts:
-            validator(text)
-
-    return validate_list
+def validate_each(validator: Callable[[str], object]) -> Callable[[list[str]], object]:
+    return lambda texts: [validator(text) for text in texts]
 
 
 # A domain that stands for every name under it has a dot inside.
