@@ -127,13 +127,9 @@ class SearchResult:
         """Yield what each word is taken for, the search without it, and the ways to turn it."""
         typed = [term.typed for term in self.terms]
         for n, term in enumerate(self.terms):
-            word = f'"{term.word}"' if " " in term.word else term.word
-            labels = [one.label for one in term.others]
-            turned = [f"{one.kind}:{word}" for one in term.others]
-            searches = [
-                " ".join(filter(None, [*typed[:n], one, *typed[n + 1 :]])) for one in ("", *turned)
-            ]
-            yield term.taken.label, searches[0], [*zip(labels, searches[1:], strict=True)]
+            before, after = typed[:n], typed[n + 1 :]
+            turned = [(label, " ".join([*before, one, *after])) for label, one in term.others]
+            yield term.taken.label, " ".join(before + after), turned
 
 
 def find_carts(values: dict[str, Any], *, size: int) -> SearchResult:

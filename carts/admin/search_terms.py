@@ -77,12 +77,11 @@ class Meaning:
 
 
 class Term(NamedTuple):
-    """What was `typed`, the bare `word` in it, what it is `taken` for, and what else it may be."""
+    """What was `typed`, what it is `taken` for, and labels of what else, with what to type then."""
 
     typed: str
-    word: str
     taken: Meaning
-    others: Sequence[Meaning] = ()
+    others: Sequence[tuple[str, str]] = ()
 
 
 def id_in(text: str) -> UUID | None:
@@ -98,9 +97,9 @@ def read_terms(text: str) -> Iterator[Term]:
     Raise ValidationError if there are too many words.
     """
     if key := id_in(text):
-        yield Term(text, text, _of_whole_id(key, AROUND.sub("", text)))
+        yield Term(text, _of_whole_id(key, AROUND.sub("", text)))
     elif " " in text and (meaning := _reference(text)):
-        yield Term(text, text, meaning)
+        yield Term(text, meaning)
     else:
         labels = rf"(?i)\b({'|'.join(KIND_WORDS)}) (?=\S*\d)"
         labelled = re.sub(labels, lambda found: f"{KIND_WORDS[found[1].lower()]}:", text)
@@ -115,12 +114,17 @@ def read_terms(text: str) -> Iterator[Term]:
 def _term(typed: str, taken: set[str]) -> Term:
     """Return what is meant by kind, the likeliest first. What is `taken` already is less likely."""
     kind, _, word = typed.partition(":")
-    if kind not in KINDS or not word:
+    if (kind := kind.lower()) not in KINDS or not word:
         kind, word = "", typed
     word = AROUND.sub("", word) or word
     found = [one for make in KINDS.values() if (one := make(word))]
-    first, *others = sorted(found, key=lambda one: (one.kind != kind, one.kind in taken))
-    return Term(typed, word, first, others)
+    if kind not in {"", "id", *(one.kind for one in found)}:
+        found.append(Meaning(kind, f"{kind} {isolate(word)}", ids=frozenset()))
+    # A number alone is more often a restaurant's than an amount.
+    unlikely = taken if re.fullmatch(f"{SUMS}|{CENTS}", word) else {*taken, "amount"}
+    first, *others = sorted(found, key=lambda one: (one.kind != kind, one.kind in unlikely))
+    quoted = f'"{word}"' if " " in word else word
+    return Term(typed, first, [(one.label, f"{one.kind}:{quoted}") for one in others])
 
 
 def carts_of(key: UUID) -> Meaning | None:
@@ -183,7 +187,7 @@ def _day(text: str) -> Meaning | None:
 
 def _amount(text: str) -> Meaning | None:
     mark, numbers, currency = re.search(MARK, text), parse_amount(text), Q()
-    if not numbers or not (mark or re.fullmatch(CENTS, text)):
+    if not numbers:
         return None
     label = f"amount {' or '.join(map(str, numbers))}"
     if mark:

@@ -64,6 +64,28 @@ def test_a_reference_is_found_alone_or_not(viewer: Client, ordered: Cart, term: 
     assert viewer.get(CARTS, {"q": term}).url == page_of(ordered)
 
 
+def test_what_is_said_of_a_word_is_taken_so(
+    viewer: Client, ordered: Cart, of_restaurant: Cart
+) -> None:
+    """Although nothing is, so: there is no guess at anything else."""
+    of_restaurant.items.get().change(display_name="Menu 9999", price=12, quantity=1)
+    for term, label, carts in (
+        ("restaurant 9999", "restaurant 9999", []),
+        ("Restaurant:1002", "restaurant 1002", [of_restaurant]),
+        ("reference:9999", "reference 9999", []),
+        ("partner 9999", "partner 9999", []),
+        ("amount:12", "amount 12", [of_restaurant]),
+        ("text:9999", "dish or text 9999", [of_restaurant]),
+        ('text:"menu 9999"', "dish or text menu 9999", [of_restaurant]),
+        ("9999", "dish or text 9999", [of_restaurant]),
+        ("cart 9999", "dish or text 9999", [of_restaurant]),
+    ):
+        assert found(viewer, q=term) == carts, term
+        assert chips(viewer, q=term) == [label]
+    assert followed(viewer, "1002", "amount 1002?") == []
+    assert followed(viewer, "12", "amount 12?") == [of_restaurant]
+
+
 def test_a_reference_of_several_words_is_found(viewer: Client, cart: Cart) -> None:
     cart.close(outcome="ordered", reference="Table 4, Zoe")
     assert viewer.get(CARTS, {"q": "Table 4, Zoe"}).url == page_of(cart)
