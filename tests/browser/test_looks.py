@@ -64,6 +64,9 @@ def test_every_page_at_every_size(cart: Cart, open_page: Open, width: int, schem
     for name, path in {
         "find": FIND,
         "filters": f"{FIND}?platform=ZZZ",
+        "words": f"{FIND}?q=pizza+open+4711+35.30",
+        "words-and-a-filter": f"{FIND}?q=pizza+4711&platform=ios-app&changed_from=2026-01-01T00:00",
+        "unknown-filter": f"{FIND}?q=pizza&colour=red",
         "start": "/admin/",
         "cart": page_of(cart),
         "item": item_page(cart),
@@ -86,12 +89,26 @@ def test_every_page_at_every_size(cart: Cart, open_page: Open, width: int, schem
         for button in page.locator("button:visible, summary:visible, #user-tools a").all():
             # Large enough for a finger.
             assert button.bounding_box()["height"] >= 24, button.inner_text()
+        for link in page.locator(".chips a").all():
+            box = link.bounding_box()
+            assert min(box["width"], box["height"]) >= (36 if width == 390 else 24)
     page.goto(page_of(cart))
     again, remove = page.locator(".tools .actions a").all()[1:3]
     boxes = again.bounding_box(), remove.bounding_box()
     assert boxes[1]["x"] - boxes[0]["x"] - boxes[0]["width"] >= 30
     page.goto(item_page(cart))
     assert page.locator(".field-DELETE label").first.evaluate(STICKS_OUT) <= 0
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_chips_wrap_and_take_no_room_without_words(desk: Open, width: int) -> None:
+    page = desk(width)
+    page.goto(f"{FIND}?q=4711+{'W' * 400}+-4711&platform={'W' * 50}")
+    check(page, f"long-chips-{width}")
+    assert page.locator(".chips li").count() == 4
+    for path in (FIND, f"{FIND}mine/"):
+        page.goto(path)
+        assert not page.locator(".chips").is_visible()
 
 
 @pytest.mark.parametrize("width", [1280, 390])
