@@ -1,17 +1,21 @@
 """Calls, and how many clicks each takes."""
 
 import unicodedata
+from datetime import timedelta
 from uuid import uuid4
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.contrib.auth.models import Group, User
+from django.utils import timezone
+from uuid_utils.compat import uuid7
 
 from carts.models import Cart
 from carts.models.cart_change import Author
 from carts.models.manager import CartManager
 from tests.browser.conftest import FIND, Agent, Open, check, complained
 from tests.desk.conftest import PASSWORD, items, member, page_of
-from tests.support.factories import CartFactory, ItemFactory, OptionFactory
+from tests.support.factories import CartFactory, ItemFactory, OptionFactory, new_cart, new_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -171,6 +175,42 @@ def test_a_customer_remembers_the_old_name_of_a_dish(agent: Agent) -> None:
     agent.click("link", "Pizza ripiena")
     agent.told("name “Calzone” → “Pizza ripiena”")
     assert agent.clicks == 1
+
+
+def test_what_changed_between_19_00_and_19_05_is_put_back(agent: Agent) -> None:
+    yesterday = timezone.now().astimezone(ZoneInfo("Asia/Tokyo")) - timedelta(days=1)
+    seven = yesterday.replace(hour=19, minute=0, second=0, microsecond=0)
+
+    def created(minute: int, second: int = 0) -> Cart:
+        moment = seven + timedelta(minutes=minute, seconds=second)
+        key = uuid7(nanoseconds=int(moment.timestamp() * 1000) * 1_000_000)
+        new = new_cart()._replace(items=(new_item(display_name="Naan"),))
+        Cart.objects.dated(moment).create_cart(key, uuid4(), new)
+        return Cart.objects.get(pk=key)
+
+    def spoil(cart: Cart, minute: int) -> None:
+        change(PRICE_BOT.dated(seven + timedelta(minutes=minute)), cart, price=1)
+
+    spoilt, later = created(-20), created(-10)
+    created(1)  # and not changed since
+    spoil(spoilt, 2)
+    spoil(later, 10)
+    BEN.change_cart(spoilt.pk, {"note": "Ring"})
+    times = {"Changed_from": f"{seven:%Y-%m-%dT%H:%M}", "Changed_before": f"{seven:%Y-%m-%dT19:05}"}
+    filter_by(agent, **times)
+    agent.told(f"Changed before: {seven:%-d %b %Y}, 19:05 JST")
+    assert listed(agent) == [str(spoilt.pk)]
+    filter_by(agent, Changed_by="price-bot")
+    agent.click("checkbox", "All of this page")
+    day = f"{seven:%-d %b %Y}"
+    between = f"since {day}, 19:00 JST until {day}, 19:05 JST"
+    agent.click("button", f"Put back what price-bot changed {between} in the selected carts")
+    agent.told("1 cart: “Naan”: price 1.00 → 10.10")
+    agent.click("button", "Put it back in 1 cart")
+    agent.told("Carts changed: 1.")
+    assert [items(one)[0]["price"] for one in (spoilt, later)] == [ItemFactory()["price"], 1]
+    assert Cart.objects.get(pk=spoilt.pk).note == "Ring"
+    assert agent.clicks == 5
 
 
 def test_what_is_pasted_in_arabic_finds_a_restaurant_and_a_dish(agent: Agent) -> None:
