@@ -151,6 +151,7 @@ def test_what_a_cart_held_once_is_found_and_said_to_be_old(viewer: Client) -> No
 def test_too_many_words_are_told(viewer: Client, cart: Cart) -> None:
     response: Any = viewer.get(CARTS, {"q": "pizza " * 11})
     assert "Search for at most 10 words." in response.text
+    assert '<details class="filters">' in response.text
     assert response.context["result"].carts == []
 
 
