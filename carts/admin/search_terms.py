@@ -5,6 +5,7 @@ from calendar import month_abbr, month_name
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, time, timedelta
+from decimal import Decimal
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -36,7 +37,7 @@ REQUEST_ID_TERM = re.compile(r"(?=.*\d)[A-Za-z0-9._-]{8,64}")
 # follows it.
 MONTH = rf"(?i:{'|'.join([*month_name[1:], *month_abbr[1:]])})\b"
 DAYS = rf"\d\d? {MONTH}(?: 20\d\d)?|{MONTH} \d\d?(?:,? 20\d\d)?"
-GROUPS = r"[1-9]\d{0,2}(?: \d{3})+"
+GROUPS = r"[1-9]\d{0,2}(?: \d{3}){1,4}"
 CENTS = rf"{GROUPS}[.,]\d\d|[1-9][\d.,'’]*[.,](?:\d\d|--?|–|—)"
 POINT = rf"{CENTS}|{GROUPS}[.,]\d+|[\d.,'’]*[.,]\d+"
 NUMBER = rf"{POINT}|{GROUPS}|\d[\d.,'’]*"
@@ -44,10 +45,13 @@ SUMS = rf"(?:{POINT}) ?(?:{MARK})|(?:{NUMBER}) ?(?:{MARK})(?! ?\d)|(?:{MARK}) ?(
 TOGETHER = rf"(?:{DAYS}|{SUMS}|{CENTS})(?=[^\w]*(?!\S))"
 WORDS = re.compile(rf'(?:\w+:)?"[^"]*"|(?<!\S){TOGETHER}|\S+')
 
-# What is often copied along with a word, but for the point of .5, and put before a key.
-AROUND = re.compile(r"""^(?:["'“”:;#]|[.,](?!\d))+|["'“”.,:;#]+$""")
+# What may stand before a word, as in restaurant:1001, and what people put before a key.
+KINDS = {"status", "day", "amount", "restaurant", "reference", "partner", "id", "text"}
 KIND_WORDS = {"order": "reference", "payment": "reference", "cart": "id", "item": "id"}
 KIND_WORDS |= {name: name for name in ("restaurant", "partner", "reference")}
+
+# What is often copied along with a word, but for the point of .5.
+AROUND = re.compile(r"""^(?:["'“”:;#]|[.,](?!\d))+|["'“”.,:;#]+$""")
 
 # What the JSON of the history holds beside texts.
 NO_TEXTS = " ".join([*Item._fields, *Option._fields, *NewCart._fields, "position", *DECIMALS])
@@ -117,7 +121,7 @@ def _term(typed: str, taken: set[str]) -> Term:
     if (kind := kind.lower()) not in KINDS or not word:
         kind, word = "", typed
     word = AROUND.sub("", word) or word
-    found = [one for make in KINDS.values() if (one := make(word))]
+    found = [one for one in _meanings(word) if one]
     if kind not in {"", "id", *(one.kind for one in found)}:
         found.append(Meaning(kind, f"{kind} {isolate(word)}", ids=frozenset()))
     # A number alone is more often a restaurant's than an amount.
@@ -125,6 +129,28 @@ def _term(typed: str, taken: set[str]) -> Term:
     first, *others = sorted(found, key=lambda one: (one.kind != kind, one.kind in unlikely))
     quoted = f'"{word}"' if " " in word else word
     return Term(typed, first, [(one.label, f"{one.kind}:{quoted}") for one in others])
+
+
+def _meanings(word: str) -> Iterator[Meaning | None]:
+    """Yield what a word may mean, the likeliest first."""
+    if (status := word.lower()) in STATUSES:
+        yield Meaning("status", status, has_status(status, timezone.now()))
+    if day := day_of(word.replace(",", "")):
+        midnight = timezone.make_aware(datetime.combine(day, time.min))
+        ends = first_key_at(midnight), first_key_at(midnight + timedelta(days=1))
+        yield Meaning("day", f"created on {date_format(day)}", bounds=ends)
+    if numbers := parse_amount(word):
+        yield _amount(word, numbers)
+    if re.fullmatch("-?[0-9]{1,10}", word) and INT32.minimum <= int(word) <= INT32.maximum:
+        yield _in_column("restaurant", int(word))
+    yield _reference(word)
+    yield _in_column("partner", word, word.upper(), word.lower())
+    digits = re.sub(r"[\W_]+", "", word).lower()
+    # A shorter beginning of an id is more likely a number or a word.
+    if re.fullmatch("[0-9a-f]{8,31}", digits):
+        ends = UUID(digits.ljust(32, "0")), UUID(digits.ljust(32, "f"))
+        yield _with_keys("id", f"an id that begins with {isolate(digits)}", "range", ends)
+    yield _text(word)
 
 
 def carts_of(key: UUID) -> Meaning | None:
@@ -162,50 +188,13 @@ def _with_keys(kind: str, label: str, lookup: str, keys: Sequence[UUID]) -> Mean
     return found if ids or found.deleted or found.moved else None
 
 
-def _beginning(word: str) -> Meaning | None:
-    digits = re.sub(r"[\W_]+", "", word).lower()
-    # A shorter beginning of an id is more likely a number or a word.
-    if not re.fullmatch("[0-9a-f]{8,31}", digits):
-        return None
-    ends = UUID(digits.ljust(32, "0")), UUID(digits.ljust(32, "f"))
-    return _with_keys("id", f"an id that begins with {isolate(digits)}", "range", ends)
-
-
-def _status(word: str) -> Meaning | None:
-    if (status := word.lower()) not in STATUSES:
-        return None
-    return Meaning("status", status, has_status(status, timezone.now()))
-
-
-def _day(text: str) -> Meaning | None:
-    if not (day := day_of(text.replace(",", ""))):
-        return None
-    midnight = timezone.make_aware(datetime.combine(day, time.min))
-    ends = first_key_at(midnight), first_key_at(midnight + timedelta(days=1))
-    return Meaning("day", f"created on {date_format(day)}", bounds=ends)
-
-
-def _amount(text: str) -> Meaning | None:
-    mark, numbers, currency = re.search(MARK, text), parse_amount(text), Q()
-    if not numbers:
-        return None
-    label = f"amount {' or '.join(map(str, numbers))}"
-    if mark:
+def _amount(text: str, numbers: Sequence[Decimal]) -> Meaning:
+    label, currency = f"amount {' or '.join(map(str, numbers))}", Q()
+    if mark := re.search(MARK, text):
         label += f" {mark[0].upper()}"
         currency = Q(currency__in=SIGNS.get(mark[0], mark[0].upper()).split())
     once = currency & with_changes(Q(subtotal_before__in=numbers))
     return Meaning("amount", label, currency & Q(subtotal__in=numbers), once)
-
-
-def _restaurant(word: str) -> Meaning | None:
-    is_key = re.fullmatch("-?[0-9]{1,10}", word)
-    if not is_key or not INT32.minimum <= int(word) <= INT32.maximum:
-        return None
-    return _in_column("restaurant", int(word))
-
-
-def _partner(word: str) -> Meaning | None:
-    return _in_column("partner", word, word.upper(), word.lower())
 
 
 def _in_column(name: str, *keys: object) -> Meaning | None:
@@ -241,11 +230,6 @@ def _text(text: str) -> Meaning:
         label += ", or request"
         condition |= _of_request(text)
     return Meaning("text", label, condition, with_changes(once))
-
-
-# What may stand before a word, as in restaurant:1001; the likeliest first.
-KINDS = {"status": _status, "day": _day, "amount": _amount, "restaurant": _restaurant}
-KINDS |= {"reference": _reference, "partner": _partner, "id": _beginning, "text": _text}
 
 
 def _any(rows: QuerySet) -> Q:
