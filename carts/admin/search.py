@@ -139,7 +139,8 @@ def find_carts(values: dict[str, Any], *, size: int) -> SearchResult:
         return SearchResult(opens=opens)
     terms = [*read_terms(text)]
     meanings = [*_filters(values), *(term.taken for term in terms)]
-    result = walk(*meanings, before=values["before"], size=size, by=values["changed_by"])
+    with_last = bool(values["changed_by"])
+    result = walk(*meanings, before=values["before"], size=size, with_last=with_last)
     result.terms, result.kinds = terms, {term.taken.kind for term in terms}
     result.deleted = [gone for one in meanings for gone in one.deleted]
     result.moved = [gone for one in meanings for gone in one.moved]
@@ -189,11 +190,11 @@ def _event_url(cart: Cart, request_id: str) -> str:
 
 
 def walk(
-    *meanings: Meaning, before: UUID | None = None, size: int = 0, by: str = ""
+    *meanings: Meaning, before: UUID | None = None, size: int = 0, with_last: bool = False
 ) -> SearchResult:
     """Return a page of the carts of which all of this is so, newest first, below a key.
 
-    It looks for about a second. With `by`, each has its last change.
+    It looks for about a second. If asked for, each cart has its last change.
     """
     size, deadline = size or CARTS_PER_PAGE, monotonic() + SEARCH_SECONDS
     keys, at_once = list[UUID](), CARTS_AT_ONCE
@@ -225,7 +226,7 @@ def walk(
         result.reached = Cart.objects.filter(pk=lowest).values_list("created_on", flat=True).first()
     now = reduce(and_, (one.condition for one in meanings), Q())
     is_old = any(one.once for one in meanings)
-    result.carts = listed(keys[:size], now=now if is_old else Q(), with_last=bool(by))
+    result.carts = listed(keys[:size], now=now if is_old else Q(), with_last=with_last)
     return result
 
 
