@@ -1,6 +1,7 @@
 from typing import Any, ClassVar
 
 from axes.models import AccessAttempt
+from axes.utils import reset
 from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
@@ -167,7 +168,8 @@ class AccountAdmin(UserAdmin):
     @admin.action(permissions=["change"], description="Unlock")
     def unlock(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         names = sorted(queryset.values_list("username", flat=True))
-        AccessAttempt.objects.filter(username__in=names).delete()
+        for name in names:
+            reset(username=name)
         messages.success(request, f"Not locked any more: {', '.join(map(isolate, names))}.")
 
 
