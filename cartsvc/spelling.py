@@ -42,13 +42,19 @@ def _spellings() -> dict[str, str]:
     return found
 
 
+@cache
+def _letters() -> re.Pattern[str]:
+    """Return the expression of the next letter, or of several that one is folded to."""
+    several = sorted((letters for letters in _spellings() if letters[1:]), key=len, reverse=True)
+    return re.compile("|".join([*map(re.escape, several), "."]), re.DOTALL)
+
+
 def spelled(text: str) -> str:
     """Return a regular expression, for Python and PostgreSQL, of the text in any spelling.
 
     It takes the same time for each letter of what it looks through, whoever wrote that.
     """
     spellings = _spellings()
-    several = sorted((letters for letters in spellings if letters[1:]), key=len, reverse=True)
 
     def letter(one: str) -> str:
         ways, apart = re.escape(one) + spellings.get(one, ""), unicodedata.normalize("NFD", one)
@@ -58,8 +64,7 @@ def spelled(text: str) -> str:
         each = "".join(map(letter, found[0]))
         return f"(?:{each}|[{spellings[found[0]]}]{UNSEEN})" if found[0][1:] else each
 
-    parts = re.compile("|".join([*map(re.escape, several), "."]), re.DOTALL)
-    return parts.sub(letters, folded(text)[:MAX_LETTERS])
+    return _letters().sub(letters, folded(text)[:MAX_LETTERS])
 
 
 def spelled_alone(text: str) -> str:

@@ -25,7 +25,7 @@ from carts.models.reads import HIGHEST, LOWEST, carts_with
 from carts.records import Item, NewCart, Option
 from carts.value_types import INT32
 from cartsvc.guids import GUID, first_key_at
-from cartsvc.spelling import spelled, spelled_alone
+from cartsvc.spelling import folded, spelled, spelled_alone
 
 # The most carts that a key lists, and of those that are gone; and the words of a search.
 MAX_ALIKE, MAX_GONE, MAX_WORDS = 100, 10, 10
@@ -54,7 +54,9 @@ KIND_WORDS |= {name: name for name in ("restaurant", "partner", "reference")}
 AROUND = re.compile(r"""^(?:["'“”:;#]|[.,](?!\d))+|["'“”.,:;#]+$""")
 
 # What the JSON of the history holds beside texts.
-NO_TEXTS = " ".join([*Item._fields, *Option._fields, *NewCart._fields, "position", *DECIMALS])
+NO_TEXTS = folded(
+    " ".join((*Item._fields, *Option._fields, *NewCart._fields, "position", *DECIMALS))
+)
 
 ITEMS_OF_CART = CartItem.objects.filter(cart=OuterRef("pk"), profile_key=OuterRef("profile_key"))
 
@@ -220,7 +222,7 @@ def _text(text: str) -> Meaning:
     items = ITEMS_OF_CART.filter(named | in_texts | _any(options))
     condition = Q(note__regex=like) | in_texts | _any(items)
     once = Q(item_name__regex=like)
-    if not re.search(like, NO_TEXTS):
+    if folded(text) not in NO_TEXTS:
         once |= Q(before__regex=like)
     called = Q(username__regex=alone) | Q(first_name__regex=alone) | Q(last_name__regex=alone)
     for name in User.objects.filter(called, is_staff=True).values_list("username", flat=True):
