@@ -9,6 +9,7 @@ from contextlib import suppress
 from ipaddress import ip_network
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from typing import Any
 
 from environs import ValidationError, validate
 from marshmallow.fields import Boolean
@@ -55,8 +56,10 @@ def is_network(text: str) -> None:
         raise ValidationError(f"must list addresses and networks: {error}.") from None
 
 
-def between(least: int, most: int) -> validate.Range:
-    return validate.Range(least, most, error=f"must be from {least} to {most}, not {{input}}.")
+def between(least: int, most: int) -> dict[str, Any]:
+    error = f"must be a whole number from {least} to {most}, not {{input!r}}."
+    range_ = validate.Range(least, most, error=error)
+    return {"validate": range_, "error_messages": {"invalid": error}}
 
 
 def is_random(secret: str) -> None:
