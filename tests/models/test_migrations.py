@@ -5,15 +5,17 @@ They are judged by their operations, so that SQLite refuses what would wait on P
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from io import StringIO
 from typing import Any
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection, migrations, models
 from django.db.migrations import Migration
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.operations.base import Operation
+from django.db.migrations.recorder import MigrationRecorder
 from django.db.migrations.state import ProjectState
 from django.db.models.functions import Random
 from django.test.utils import CaptureQueriesContext
@@ -21,6 +23,7 @@ from django.test.utils import CaptureQueriesContext
 from cartsvc.db.column_check import ColumnCheck
 from cartsvc.db.migration_operations import AddCheck, AddIndex, ValidateCheck
 from tests.support.factories import CartFactory
+from tests.support.programs import ROOT
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -194,6 +197,29 @@ def test_a_new_column_or_table_has_its_check() -> None:
             cursor.execute(write, ["valid"])
             with pytest.raises(IntegrityError):
                 cursor.execute(write, ["invalid"])
+
+
+@pytest.mark.parametrize("target", [(), ("carts", "zero")], ids=["to the newest", "back"])
+def test_a_database_that_earlier_code_made_is_refused_and_not_touched(target: tuple[str]) -> None:
+    recorder = MigrationRecorder(connection)
+    of_carts = recorder.migration_qs.filter(app="carts")
+    of_carts.filter(name=FIRST).update(name="0001_carts")
+    before = recorder.applied_migrations().keys(), connection.introspection.table_names()
+    try:
+        with pytest.raises(CommandError, match="earlier code made cannot be migrated"):
+            call_command("migrate", *target, verbosity=0)
+        assert before == (
+            recorder.applied_migrations().keys(),
+            connection.introspection.table_names(),
+        )
+    finally:
+        of_carts.filter(name="0001_carts").update(name=FIRST)
+
+
+def test_the_first_migration_has_another_name_once_it_is_another() -> None:
+    """By its name `migrate` knows the databases that it made."""
+    written = (ROOT / f"carts/migrations/{FIRST}.py").read_bytes()
+    assert sha256(written).hexdigest()[:16] == "67eb4710685cc2e5", "Give it a new name, too."
 
 
 def test_no_migration_is_missing() -> None:
