@@ -18,6 +18,7 @@ SLOWEST = [
     "test_backup.py",
     "test_outages_call.py",
     "test_docs.py",
+    "test_alertmanager.py",
     "test_server.py",
     "test_metrics.py",
     "test_migrate.py",
