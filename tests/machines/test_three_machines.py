@@ -131,6 +131,8 @@ def test_a_backup_leads_back(machines: Machines) -> None:
     again = machines.callers()
     measured(machines, again, {"again": partial(again.wait_for_progress, 300)})
     print(f"restored after {time.monotonic() - began:.0f} s")
+    # Who began anew knows the restored carts, too.
+    recorded.followed = again.followed
     with machines.connect() as connection:
         assert recorded.audit(connection) == []
 

@@ -94,7 +94,7 @@ class Machines:
         return psycopg.connect(url, autocommit=True)
 
     def callers(self) -> RecordedCallers:
-        how: dict[str, Any] = {"timeout": 30, "pause": 0.15, **token()}
+        how: dict[str, Any] = {"timeout": 30, "pause": 0.15, "follow": True, **token()}
         return RecordedCallers(
             f"https://{HOST}", self.place, verify=self.certificate("front"), **how
         )

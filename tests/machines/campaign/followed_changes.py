@@ -11,7 +11,6 @@ import requests
 
 from carts.models.cart_change import MAX_CHANGES
 from carts.models.change_feed import SETTLING_SECONDS
-from tests.machines.servers import SIGNING_KEY
 from tests.support.callers import HttpApi
 
 PATIENCE = 120  # seconds until a service answers that was whole again
@@ -20,12 +19,12 @@ PATIENCE = 120  # seconds until a service answers that was whole again
 class FollowedChanges:
     """Follows the changes of a service until `over`, and then until all are told.
 
-    `told` has the versions of each cart, as they came.
+    Its token is minted so. `told` has the versions of each cart, as they came.
     """
 
-    def __init__(self, url: str, timeout: float, verify: bool | str) -> None:
+    def __init__(self, url: str, timeout: float, verify: bool | str, **token: Any) -> None:
         claims: dict[str, Any] = {"sub": "follower", "scope": "Cart.Read Cart.AnyProfile"}
-        self.api = HttpApi(url, key=SIGNING_KEY, exp=int(time.time()) + 10**6, **claims)
+        self.api = HttpApi(url, exp=int(time.time()) + 10**6, **token, **claims)
         self.api.base, self.api.timeout, self.api.verify = f"{url}/v2.0/changes", timeout, verify
         self.told: defaultdict[str, list[int]] = defaultdict(list)
 

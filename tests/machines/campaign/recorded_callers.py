@@ -53,7 +53,7 @@ class RecordedCallers:
         self.writes: list[float] = [time.monotonic()]  # when each was acknowledged
         self.slowest = 0.0  # seconds to the slowest answer
         self.over = threading.Event()
-        self.followed = FollowedChanges(url, timeout, verify) if follow else None
+        self.followed = FollowedChanges(url, timeout, verify, **self.token) if follow else None
         # Commits are cancelled: PostgreSQL shows them to readers, and a failover takes them back.
         self.dirty_reads = False
         self.hand = RecordedCaller(self, "hand")
@@ -125,4 +125,8 @@ class RecordedCallers:
         return found
 
     def __str__(self) -> str:
-        return f"{self.attempts} attempts: {dict(self.outcomes)}, slowest {self.slowest:.1f} s"
+        told = sum(map(len, self.followed.told.values())) if self.followed else 0
+        return (
+            f"{self.attempts} attempts: {dict(self.outcomes)}, slowest {self.slowest:.1f} s; "
+            f"{told} changes told"
+        )
