@@ -202,21 +202,27 @@ def networked(place: Path, base: Path, addresses: dict[str, str]) -> Iterator[di
         stack.enter_context(private_network())
         machines = {}
         for name, address in addresses.items():
-            root = place / name / "root"
-            for folder in ("root", "upper", "work"):
-                (place / name / folder).mkdir(parents=True)
-            layers = f"lowerdir={base},upperdir={place}/{name}/upper,workdir={place}/{name}/work"
-            execute("mount", "-t", "overlay", "overlay", "-o", layers, str(root))
+            root = bare_disk(place / name, base, address)
             stack.callback(execute, "umount", str(root))
-            (root / "etc/hostname").write_text(name)
-            (root / "etc/systemd/network/10-host0.network").write_text(
-                f"[Match]\nName=host0\n[Network]\nAddress={address}/24\n"
-            )
             machines[name] = Machine(
                 name, root, f"--bind={place}/backup:/backup", "--network-bridge=machines"
             )
             stack.callback(machines[name].stop)
         yield machines
+
+
+def bare_disk(folder: Path, base: Path, address: str) -> Path:
+    """Mount a disk for the machine of this name, with this Debian on it. Return where."""
+    root = folder / "root"
+    for part in ("root", "upper", "work"):
+        (folder / part).mkdir(parents=True)
+    layers = f"lowerdir={base},upperdir={folder}/upper,workdir={folder}/work"
+    execute("mount", "-t", "overlay", "overlay", "-o", layers, str(root))
+    (root / "etc/hostname").write_text(folder.name)
+    (root / "etc/systemd/network/10-host0.network").write_text(
+        f"[Match]\nName=host0\n[Network]\nAddress={address}/24\n"
+    )
+    return root
 
 
 @contextmanager

@@ -66,7 +66,7 @@ def measured(
     print(f"{recorded}; nothing was lost")
 
 
-def test_a_primary_goes_in_three_ways(machines: Machines) -> None:
+def test_a_primary_goes_in_four_ways(machines: Machines) -> None:
     recorded = machines.callers()
 
     def switch_over() -> None:
@@ -81,14 +81,18 @@ def test_a_primary_goes_in_three_ways(machines: Machines) -> None:
         execute("ip", "link", "set", LINK.format(primary), "up")
         machines.wait_until_whole(primary)
 
-    def kill() -> None:
+    def kill(*, disk: bool = False) -> None:
         primary = machines.with_role("Leader")
         machines.all[primary].kill()
         recorded.wait_for_progress(300)
-        machines.all[primary].start()
+        if disk:
+            machines.replace(primary, next(name for name in NODES if name != primary))
+        else:
+            machines.all[primary].start()
         machines.wait_until_whole(primary)
 
-    measured(machines, recorded, {"switchover": switch_over, "cut off": cut_off, "killed": kill})
+    killed = {"killed": kill, "killed, its disk lost": partial(kill, disk=True)}
+    measured(machines, recorded, {"switchover": switch_over, "cut off": cut_off} | killed)
 
 
 def test_an_upgrade_and_back_fails_no_request(machines: Machines) -> None:

@@ -7,6 +7,7 @@ passwords. /backup is a folder of the machine that runs the tests.
 
 import json
 import re
+import shutil
 import socket
 import tempfile
 import time
@@ -20,7 +21,16 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.machines.booted_machines import HOST, Machine, blocks, debian, networked, token
+from tests.machines.booted_machines import (
+    HOST,
+    Machine,
+    bare_disk,
+    blocks,
+    debian,
+    execute,
+    networked,
+    token,
+)
 from tests.machines.campaign.recorded_callers import RecordedCallers
 from tests.support import bodies
 from tests.support.callers import HttpApi
@@ -30,7 +40,7 @@ NODES = {f"node{number}": f"10.0.0.{number}" for number in (1, 2, 3)}
 FRONT, SPARE = "10.0.0.9", "10.0.0.8"
 PAGE = (ROOT / "cartsvc/deploy/README.md").read_text()
 ONE_PAGE = (ROOT / "cartsvc/README.md").read_text()
-EACH, PATRONI, DATA, SETTINGS, NGINX, BACKUP, RESTORE, WATCH, UPGRADE = blocks(
+EACH, PATRONI, DATA, SETTINGS, NGINX, BACKUP, RESTORE, WATCH, UPGRADE, LOST = blocks(
     PAGE, "From one machine to three"
 )
 PRODUCTION = blocks(ONE_PAGE, "Production")[0].replace(
@@ -40,8 +50,11 @@ PRODUCTION = re.sub("apt-get update && |cartsvc createsuperuser", "", PRODUCTION
 COMMON = PRODUCTION.partition("runuser -u postgres")[0]
 CERTIFIED = "certbot" + PRODUCTION.partition("\ncertbot")[2]
 BACKUP_OF_ONE, _, DUMP, _ = blocks(ONE_PAGE, "Backup and restore")
+BACKUP_ON_EACH, BACKUP_ONCE = BACKUP.split("\n\n")
 PREPARED = blocks(ONE_PAGE, "Start, stop, upgrade")[0].partition(" && cartsvc-release")[0]
 WATCH_OF_ONE = blocks(ONE_PAGE, "Metrics")[0]
+ALERTS = (ROOT / "cartsvc/ALERTS.md").read_text()
+SEEN = blocks(ALERTS, "CartsvcMember")[0].splitlines()[-1]
 # As in one session of a person: what one block leaves, the next one finds.
 SESSION = """\
 [ ! -e /root/session ] || . /root/session
@@ -55,6 +68,11 @@ def inline(page: str, start: str) -> str:
     found = re.search(f"`({re.escape(start)}[^`]*)`", page)
     assert found
     return found[1]
+
+
+ISSUER = "systemctl add-wants multi-user.target issuer; cd /srv/cartsvc-1.0.0"
+ETCD = inline(PAGE, "envsubst < etcd.env")
+SERVE = inline(PAGE, "systemctl enable --now cartsvc@1")
 
 
 class Machines:
@@ -99,6 +117,29 @@ class Machines:
             f"https://{HOST}", self.place, verify=self.certificate("front"), **how
         )
 
+    def settings(self, source: str) -> str:
+        """Return how to write a machine's settings in place of those of this one."""
+        replaced = "|".join(re.findall("^[A-Z_]+=", SETTINGS, re.MULTILINE))
+        others = self.all[source].run("cat /etc/cartsvc.env")
+        kept = re.sub(rf"(?m)^({replaced}).*\n", "", others)
+        return f"(umask 077 && cat > /etc/cartsvc.env) <<'END'\n{kept}{SETTINGS}END"
+
+    def replace(self, name: str, source: str) -> None:
+        """Start a bare machine in place of one that is off, with the settings of this one.
+
+        At first it is set up as if nobody knew it. Its log says what the alerts' page names.
+        """
+        folder = self.place / name
+        execute("umount", str(folder / "root"))
+        shutil.rmtree(folder)
+        bare_disk(folder, self.place / "base", NODES[name])
+        self.all[name].start()
+        self.say(name, f"{ISSUER}\n{COMMON}\nsystemctl start issuer")
+        self.say(name, f"{EACH}\n{ETCD} || true")
+        wait_until(lambda: "has already been bootstrapped" in self.say(name, SEEN))
+        self.say(name, f"{LOST}\n{PATRONI}")
+        self.say(name, f"{self.settings(source)}\n{SERVE}\n{BACKUP_ON_EACH}")
+
     def certificate(self, name: str) -> str:
         return str(self.place / name / "root/etc/letsencrypt/live" / HOST / "fullchain.pem")
 
@@ -131,8 +172,7 @@ def three_machines() -> Iterator[Machines]:
 
 def set_up(machines: Machines) -> None:
     began = time.monotonic()
-    issuer = "systemctl add-wants multi-user.target issuer"
-    machines.each(issuer, "cd /srv/cartsvc-1.0.0", names=machines.all)
+    machines.each(ISSUER, names=machines.all)
     machines.each("ln -s /srv/cartsvc-1.0.0 /srv/cartsvc", names=("front", "spare"))
     machines.say("node1", f"{PRODUCTION}\nsystemctl start issuer")
     first = HttpApi(f"https://{HOST}", **token())
@@ -146,16 +186,12 @@ def set_up(machines: Machines) -> None:
     machines.say("node1", f"(cd ~postgres && runuser -u postgres -- bash -euc '{dump}')")
     machines.each(COMMON, "systemctl start issuer", names=("node2", "node3"))
     machines.each(EACH)
-    machines.each(inline(PAGE, "envsubst < etcd.env"))
+    machines.each(ETCD)
     for name in NODES:
         machines.say(name, PATRONI)
     machines.wait_until_whole()
     machines.say("node1", DATA)
-    settings = machines.all["node1"].run("cat /etc/cartsvc.env")
-    replaced = "|".join(re.findall("^[A-Z_]+=", SETTINGS, re.MULTILINE))
-    kept = re.sub(rf"(?m)^({replaced}).*\n", "", settings)
-    write = f"(umask 077 && cat > /etc/cartsvc.env) <<'END'\n{kept}{SETTINGS}END"
-    machines.each(write, inline(PAGE, "systemctl enable --now cartsvc@1"))
+    machines.each(machines.settings("node1"), SERVE)
     servers = "".join(f"server {address}:8000 fail_timeout=1s; " for address in NODES.values())
     certified = re.sub("SERVERS='.*?'", f"SERVERS='{servers}'", CERTIFIED, flags=re.DOTALL)
     machines.say("front", NGINX + certified)
@@ -163,9 +199,8 @@ def set_up(machines: Machines) -> None:
     first.verify = machines.certificate("front")
     wait_until(lambda: first.get(f"/{cart}").ok)
     print(f"three machines after {time.monotonic() - began:.0f} s")
-    on_each, once = BACKUP.split("\n\n")
-    machines.each(on_each)
-    machines.say("node1", once)
+    machines.each(BACKUP_ON_EACH)
+    machines.say("node1", BACKUP_ONCE)
     machines.wait_until_whole()
     create = next(line for line in BACKUP_OF_ONE.splitlines() if "stanza-create" in line)
     machines.say(machines.with_role("Leader"), f"{create}\nsystemctl start cartsvc-backup")
