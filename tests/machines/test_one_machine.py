@@ -179,6 +179,10 @@ def test_backups_go_on_and_lead_back(backed_up: Machine) -> None:
     backed_up.run(f"MOMENT='{moment}'\n{RESTORE}", check=True)
     wait_until(lambda: is_ready(backed_up), 60)
     assert backed_up.run(count) == "1\n"
+    # What lay there is kept each time.
+    for _ in range(2):
+        backed_up.run(f"MOMENT=\n{RESTORE}", check=True)
+    assert len(backed_up.run("ls -d /var/lib/postgresql/15/before*").split()) == 3
     lost = "systemctl kill -s KILL postgresql@15-main || true\nrm -rf /var/lib/postgresql/15"
     backed_up.run(lost, check=True)
     backed_up.run(f"MOMENT=\n{RESTORE}", check=True)
