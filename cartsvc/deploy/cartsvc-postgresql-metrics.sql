@@ -1,7 +1,8 @@
 -- What alerts.yml asks of PostgreSQL, as lines for the textfile collector of node_exporter.
 SELECT format('postgresql_%s %s', name, coalesce(value, 0)) FROM (VALUES
-  ('archive_failing', (
-    SELECT (last_failed_time > coalesce(last_archived_time, '-infinity'))::int FROM pg_stat_archiver
+  ('archive_waiting_seconds', (
+    SELECT extract(epoch FROM clock_timestamp() - min(modification)) FROM pg_ls_archive_statusdir()
+      WHERE name LIKE '%.ready'
   )),
   ('slot_bytes', (
     SELECT max(pg_wal_lsn_diff(

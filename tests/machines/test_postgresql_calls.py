@@ -1,5 +1,6 @@
 """What goes wrong in PostgreSQL raises its alert, by the shipped rules, before anything fails."""
 
+import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -8,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from tests.machines.scrapes import FIVE_MINUTES, Scrapes
+from tests.machines.scrapes import FIVE_MINUTES, SECONDS, Scrapes
 from tests.support.clusters import Cluster, private_cluster
 from tests.support.programs import AS_POSTGRES, ROOT, printed, program, wait_until
 
@@ -33,13 +34,24 @@ def postgresql() -> Iterator[tuple[Cluster, Scrapes]]:
         yield cluster, scrapes
 
 
-def test_an_archive_that_takes_no_wal_calls(postgresql: tuple[Cluster, Scrapes]) -> None:
+@pytest.mark.parametrize("command", ["false", "sleep 1000"], ids=["it fails", "it hangs"])
+def test_an_archive_that_takes_no_wal_calls(
+    postgresql: tuple[Cluster, Scrapes], command: str
+) -> None:
+    """The WAL that waits for it is as old as it would be by then."""
     cluster, scrapes = postgresql
-    cluster.configure("SET archive_command = 'false'")
+    cluster.configure(f"SET archive_command = '{command}'")
     cluster.execute("SELECT pg_switch_wal() FROM pg_create_restore_point('x')")
-    wait_until(lambda: cluster.execute("SELECT failed_count FROM pg_stat_archiver")[0][0])
-    scrapes.take(FIVE_MINUTES)
-    assert scrapes.fired(since=HEALTHY).keys() == {"CartsvcArchive"}
+    [waiting] = (cluster.data / "pg_wal/archive_status").glob("*.ready")
+
+    def meanwhile() -> None:
+        ready = waiting.stat().st_mtime - SECONDS
+        os.utime(waiting, (ready, ready))
+
+    scrapes.take(FIVE_MINUTES, meanwhile)
+    fired = scrapes.fired(since=HEALTHY)
+    assert fired.keys() == {"CartsvcArchive"}
+    assert 60 < fired["CartsvcArchive"] <= 180
 
 
 def test_connections_that_run_out_call(postgresql: tuple[Cluster, Scrapes]) -> None:
