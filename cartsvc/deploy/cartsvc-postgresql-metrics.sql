@@ -2,7 +2,7 @@
 SELECT format('postgresql_%s %s', name, coalesce(value, 0)) FROM (VALUES
   ('archive_waiting_seconds', (
     SELECT extract(epoch FROM clock_timestamp() - min(modification)) FROM pg_ls_archive_statusdir()
-      WHERE name LIKE '%.ready'
+      WHERE name LIKE '%.ready' AND NOT pg_is_in_recovery()  -- a standby archives nothing
   )),
   ('slot_bytes', (
     SELECT max(pg_wal_lsn_diff(

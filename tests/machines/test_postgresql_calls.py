@@ -54,6 +54,23 @@ def test_an_archive_that_takes_no_wal_calls(
     assert 60 < fired["CartsvcArchive"] <= 180
 
 
+def test_what_waits_on_a_standby_calls_nobody(postgresql: tuple[Cluster, Scrapes]) -> None:
+    """It was a primary, and archives nothing now."""
+    cluster, scrapes = postgresql
+    cluster.configure("SET archive_command = 'false'")
+    cluster.execute("SELECT pg_switch_wal() FROM pg_create_restore_point('x')")
+    cluster.stop("fast")
+    (cluster.data / "standby.signal").touch()
+    cluster.start()
+    assert cluster.execute("SELECT pg_is_in_recovery()") == [(True,)]
+    waiting = [*(cluster.data / "pg_wal/archive_status").glob("*.ready")]
+    assert waiting
+    for file in waiting:
+        os.utime(file, (0, 0))
+    scrapes.take(FIVE_MINUTES)
+    assert scrapes.fired(since=HEALTHY) == {}
+
+
 def test_connections_that_run_out_call(postgresql: tuple[Cluster, Scrapes]) -> None:
     cluster, scrapes = postgresql
     with ExitStack() as kept:
