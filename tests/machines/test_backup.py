@@ -1,4 +1,4 @@
-"""The README's backup commands, word for word: back up under load, restore, compare."""
+"""The pages' backup commands, word for word: back up under load, restore, compare."""
 
 import os
 import re
@@ -21,11 +21,12 @@ from tests.support.clusters import Cluster, private_cluster
 from tests.support.programs import FOLDERS, ROOT, program, wait_until
 
 SECTION = (ROOT / "cartsvc/README.md").read_text().partition("## Backup and restore\n")[2]
-SET_UP, RESTORE, DUMP, SQLITE = re.findall(
+SET_UP, RESTORE, DUMP = re.findall(
     "^```sh\n(.*?)^```", SECTION.partition("\n## ")[0], re.MULTILINE | re.DOTALL
 )
 BACK_UP, RESTORE_DUMP = DUMP.split("\n", 1)
-COPY, REPLACE = SQLITE.split("\n", 1)
+FIRST_PAGE = (ROOT / "README.md").read_text()
+COPY, REPLACE = re.findall("^    (.*backup.sqlite3.*)$", FIRST_PAGE, re.MULTILINE)
 
 CONFIGURATION = (ROOT / "cartsvc/deploy/pgbackrest.conf").read_text()
 (BASE,) = re.findall(
