@@ -104,6 +104,30 @@ def test_nobody_else_sees_the_secrets(machine: Machine) -> None:
         assert found[1] not in machine.run(read.format(stranger))
 
 
+# An instance that writes lines, as fast as it can.
+LINES = """\
+drop_in=/etc/systemd/system/cartsvc@9.service.d
+install -D /dev/stdin $drop_in/lines.conf <<'END'
+[Service]
+Type=oneshot
+Restart=no
+ExecStartPre=
+ExecStart=
+ExecStart=/usr/bin/seq 100000
+END
+systemctl daemon-reload
+systemctl start cartsvc@9
+journalctl --sync
+rm -r $drop_in
+systemctl daemon-reload
+journalctl -u cartsvc@9 -o cat | grep -cE '^[0-9]+$'
+"""
+
+
+def test_the_journal_has_every_line_of_an_instance(machine: Machine) -> None:
+    assert machine.run(LINES, check=True) == "100000\n"
+
+
 def test_it_comes_up_by_itself_in_any_order(machine: Machine) -> None:
     """All is killed at once, and what needs the database is started long before it."""
     machine.run(
