@@ -72,6 +72,7 @@ def inline(page: str, start: str) -> str:
 
 ISSUER = "systemctl add-wants multi-user.target issuer; cd /srv/cartsvc-1.0.0"
 ETCD = inline(PAGE, "envsubst < etcd.env")
+WRITE = "(umask 077 && cat > /etc/cartsvc.env) <<'END'\n"
 SERVE = inline(PAGE, "systemctl enable --now cartsvc@1")
 
 
@@ -117,13 +118,6 @@ class Machines:
             f"https://{HOST}", self.place, verify=self.certificate("front"), **how
         )
 
-    def settings(self, source: str) -> str:
-        """Return how to write a machine's settings in place of those of this one."""
-        replaced = "|".join(re.findall("^[A-Z_]+=", SETTINGS, re.MULTILINE))
-        others = self.all[source].run("cat /etc/cartsvc.env")
-        kept = re.sub(rf"(?m)^({replaced}).*\n", "", others)
-        return f"(umask 077 && cat > /etc/cartsvc.env) <<'END'\n{kept}{SETTINGS}END"
-
     def replace(self, name: str, source: str) -> None:
         """Start a bare machine in place of one that is off, with the settings of this one.
 
@@ -138,7 +132,9 @@ class Machines:
         self.say(name, f"{EACH}\n{ETCD} || true")
         wait_until(lambda: "has already been bootstrapped" in self.say(name, SEEN))
         self.say(name, f"{LOST}\n{PATRONI}")
-        self.say(name, f"{self.settings(source)}\n{SERVE}\n{BACKUP_ON_EACH}")
+        settings = self.all[source].run("cat /etc/cartsvc.env")
+        own = re.sub("BIND=[^:]*", f"BIND={NODES[name]}", settings)
+        self.say(name, f"{WRITE}{own}END\n{SERVE}\n{BACKUP_ON_EACH}\n{WATCH}")
 
     def certificate(self, name: str) -> str:
         return str(self.place / name / "root/etc/letsencrypt/live" / HOST / "fullchain.pem")
@@ -191,7 +187,10 @@ def set_up(machines: Machines) -> None:
         machines.say(name, PATRONI)
     machines.wait_until_whole()
     machines.say("node1", DATA)
-    machines.each(machines.settings("node1"), SERVE)
+    settings = machines.all["node1"].run("cat /etc/cartsvc.env")
+    replaced = "|".join(re.findall("^[A-Z_]+=", SETTINGS, re.MULTILINE))
+    kept = re.sub(rf"(?m)^({replaced}).*\n", "", settings)
+    machines.each(f"{WRITE}{kept}{SETTINGS}END", SERVE)
     servers = "".join(f"server {address}:8000 fail_timeout=1s; " for address in NODES.values())
     certified = re.sub("SERVERS='.*?'", f"SERVERS='{servers}'", CERTIFIED, flags=re.DOTALL)
     machines.say("front", NGINX + certified)
