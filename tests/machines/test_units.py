@@ -16,6 +16,7 @@ UNITS = [
     "cartsvc@",
     "cartsvc-housekeeping",
     "cartsvc-backup",
+    "cartsvc-nginx-reload",
     "cartsvc-postgresql-metrics",
     "patroni",
 ]
