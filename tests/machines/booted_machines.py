@@ -27,7 +27,7 @@ CERTBOT = """\
 folder=/etc/letsencrypt/live/carts.example.com
 mkdir -p $folder
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=carts.example.com \\
-  -addext subjectAltName=DNS:carts.example.com \\
+  -addext subjectAltName=DNS:carts.example.com,DNS:smtp.example.com \\
   -keyout $folder/privkey.pem -out $folder/fullchain.pem
 cp $folder/fullchain.pem /usr/local/share/ca-certificates/ours.crt && update-ca-certificates
 """
@@ -178,16 +178,15 @@ def debian(root: Path, packages: list[str], *others: str) -> None:
 
 
 @contextmanager
-def booted(place: Path, packages: list[str]) -> Iterator[Machine]:
-    """Boot a Debian in the folder, with a disk for backups."""
-    root = place / "root"
-    debian(root, packages)
-    with disk(place) as backups:
-        machine = Machine("alone", root, f"--bind={backups}:/backup", "--private-network")
-        try:
-            yield machine
-        finally:
-            machine.stop()
+def booted(folder: Path, base: Path, backups: Path) -> Iterator[Machine]:
+    """Boot a machine of the folder's name on this Debian, with a disk for backups."""
+    root = bare_disk(folder, base, "10.0.0.1")
+    machine = Machine(folder.name, root, f"--bind={backups}:/backup", "--private-network")
+    try:
+        yield machine
+    finally:
+        machine.stop()
+        execute("umount", str(root))
 
 
 @contextmanager
