@@ -155,6 +155,24 @@ def test_the_paper_makes_a_machine_that_serves(machine: Machine) -> None:
     assert "cartsvc-housekeeping" in machine.run("systemctl list-timers")
 
 
+def test_it_makes_tokens_until_there_is_an_issuer(machine: Machine) -> None:
+    """JWT_SIGNING_KEY, made like SECRET_KEY, in place of four lines."""
+    [issue] = re.findall(r"`(cartsvc issue_token .*?)`", README)
+    [secret] = re.findall(r"^SECRET_KEY=(.*)$", PAPER, re.MULTILINE)
+    assert machine.run("cp /etc/cartsvc.env /root/before; grep -c ^JWT_ /root/before") == "4\n"
+    machine.run(
+        f"sed -i /^JWT_/d /etc/cartsvc.env\necho JWT_SIGNING_KEY={secret} >> /etc/cartsvc.env\n"
+        "systemctl restart cartsvc@{1,2}",
+        check=True,
+    )
+    wait_until(lambda: is_ready(machine))
+    bearer = machine.run(issue.replace("…", str(PROFILE)), check=True).strip()
+    assert created(machine, bearer) == "200"
+    assert created(machine, mint(**token(), profileKey=str(PROFILE))) == "401"
+    machine.run("cp /root/before /etc/cartsvc.env; systemctl restart cartsvc@{1,2}", check=True)
+    wait_until(lambda: is_ready(machine))
+
+
 def test_nobody_else_sees_the_secrets(machine: Machine) -> None:
     assert machine.run("stat -c %a-%U /etc/cartsvc.env") == "600-root\n"
     found = re.search("SECRET_KEY=(.*)", machine.run("cat /etc/cartsvc.env"))
