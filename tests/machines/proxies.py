@@ -1,6 +1,7 @@
 """The real nginx with the very file that is shipped."""
 
 import os
+import re
 import signal
 import ssl
 import subprocess
@@ -15,16 +16,33 @@ from typing import Any
 from tests.machines.servers import SIGNING_KEY, Service, connected
 from tests.support.callers import HttpApi
 from tests.support.certificates import make_certificate
-from tests.support.programs import ROOT, accepts, children, free_port, program, running, wait_until
+from tests.support.programs import (
+    ROOT,
+    accepts,
+    children,
+    free_port,
+    printed,
+    program,
+    running,
+    wait_until,
+)
 
 HOST = "localhost"
+PAGE = (ROOT / "cartsvc/README.md").read_text()
 
+# What the page changes in Debian's file.
+DEBIAN = """
+worker_processes auto;
+events {
+    worker_connections 768;
+}
+"""
 MAIN = """
 daemon off;
 pid $folder/pid;
-error_log $folder/main.log;
+error_log $folder/error.log;
 $user
-events {}
+$debian
 http {
     access_log off;
     client_body_temp_path $folder/body;
@@ -64,7 +82,9 @@ class Proxy:
         (folder / "cartsvc.conf").write_text(filled)
         user = "user root;" if os.geteuid() == 0 else ""
         main = folder / "nginx.conf"
-        main.write_text(Template(MAIN).substitute(folder=folder, user=user))
+        [change] = re.findall(r"^sed -i '([^']*)' /etc/nginx/nginx.conf$", PAGE, re.MULTILINE)
+        debian = printed("sed", change, input=DEBIAN)
+        main.write_text(Template(MAIN).substitute(folder=folder, user=user, debian=debian))
         self.command = [program("nginx"), "-c", main, "-p", folder]
 
     def reload(self) -> None:

@@ -142,7 +142,11 @@ def connected(
         plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
     if address:
         plain.bind((address, 0))
-    plain.connect(("127.0.0.1", port))
+    try:
+        plain.connect(("127.0.0.1", port))
+    except OSError:
+        plain.close()
+        raise
     if not certificate:
         return plain
     context = ssl.create_default_context(cafile=certificate)
