@@ -26,7 +26,7 @@ FIVE_MINUTES = 5 * 60 // SECONDS
 FIRING = 'ALERTS{alertstate="firing", alertname!="CartsvcWatchdog"}'
 
 COUNTERS = r"cartsvc_\w+_(total|bucket|count|sum)\{"
-TOLD = r"^((?:cartsvc|probe|postgresql)_\w+)(?:\{(.*)\})? (\S+)$"
+TOLD = r"^((?:cartsvc|nginx|probe|postgresql)_\w+)(?:\{(.*)\})? (\S+)$"
 
 
 def answer(url: str) -> str:

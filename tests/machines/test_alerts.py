@@ -91,4 +91,6 @@ def test_the_operators_page_has_prometheus_listen_on_loopback_alone(tmp_path: Pa
     assert [each for each in told if each not in configuration] == ["127.0.0.1:9090"]
     (installed,) = re.findall(r"apt-get install -y --no-install-recommends (.*)", section)
     expanded = printed("bash", "-c", f"echo {installed}").split()
-    assert sorted(expanded) == sorted(file.name for file in tmp_path.iterdir())
+    assert sorted(expanded) == sorted(["mtail", *(file.name for file in tmp_path.iterdir())])
+    assert "HOST=127.0.0.1 LOGS=" in section
+    assert '["127.0.0.1:3903"]' in configuration  # the port of Debian's unit

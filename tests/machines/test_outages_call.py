@@ -1,12 +1,13 @@
 """Each fault raises its alert, by the shipped rules: of these servers and at the shipped pace."""
 
 import os
+import shutil
 import signal
 import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from subprocess import Popen
@@ -28,6 +29,7 @@ from tests.machines.servers import (
     with_issuer,
 )
 from tests.machines.test_http_on_the_wire import head
+from tests.machines.test_nginx import HALF_A_BODY
 from tests.support.callers import PROFILE
 from tests.support.clusters import Cluster
 from tests.support.programs import ROOT, accepts, free_port, program, running, wait_until
@@ -212,6 +214,40 @@ def test_a_site_and_its_watchers_that_are_down_call() -> None:
             wait_until(lambda: probe.process.poll() is not None)
         scrapes.take(FIVE_MINUTES)
     assert "CartsvcUnwatched" in scrapes.fired(since=3 * FIVE_MINUTES)
+
+
+@pytest.mark.parametrize("connections", ["8192", "30"], ids=["of an address", "in all"])
+def test_requests_that_nginx_refuses_call(connections: str, tmp_path: Path) -> None:
+    """An address has too many requests under way, or nginx has no connection left."""
+    shutil.copy(ROOT / "cartsvc/deploy/cartsvc.mtail", tmp_path)
+    port = free_port()
+    with (
+        watched(ALLOWED_HOSTS=f"{HOST},127.0.0.1", WEB_CONCURRENCY="1") as (server, scrapes),
+        nginx(server) as proxy,
+        ExitStack() as kept,
+    ):
+        main = proxy.folder / "nginx.conf"
+        main.write_text(
+            main.read_text().replace("8192", connections).replace("processes auto", "processes 1")
+        )
+        proxy.reload()
+        watch = [program("mtail"), "--progs", tmp_path, "--logs", ",".join(map(str, proxy.logs))]
+        listen = ["--address", "127.0.0.1", "--port", str(port), "--logtostderr"]
+        kept.enter_context(running([*watch, *listen], lambda: accepts(port)))
+        scrapes.jobs = {"nginx": {"one": f"http://127.0.0.1:{port}/metrics"}}
+        scrapes.take(FIVE_MINUTES, lambda: proxy.caller().get())
+        assert scrapes.fired() == {}
+
+        def send(sent: bytes = head("GET"), times: int = 1) -> None:
+            for _ in range(times):
+                with suppress(OSError):
+                    kept.enter_context(proxy.raw(sent, address="127.0.0.2"))
+            time.sleep(0.3)  # mtail reads four times a second
+
+        send(HALF_A_BODY, 32)
+        scrapes.take(FIVE_MINUTES, send)
+        assert ("not enough\n" in proxy.logs[1].read_text()) == (connections == "30")
+    assert scrapes.fired(since=FIVE_MINUTES).keys() == {"CartsvcProxy"}
 
 
 def test_a_certificate_that_ends_soon_calls() -> None:
