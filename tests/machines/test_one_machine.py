@@ -22,7 +22,7 @@ import pytest
 
 from cartsvc import __version__
 from tests.machines import mailbox
-from tests.machines.booted_machines import Machine, blocks, booted, debian, disk, token
+from tests.machines.booted_machines import Machine, blocks, booted, debian, disk, execute, token
 from tests.support import bodies
 from tests.support.callers import PROFILE
 from tests.support.programs import ROOT, copied, wait_until
@@ -314,6 +314,41 @@ def test_an_evening_ends_with_a_mail(watched: Machine) -> None:
     pauses = [round(after - before, 1) for before, after in pairwise(at)]
     print(f"the watchdog called after {pauses} s")
     assert max(pauses) < 90
+
+
+def test_a_lost_machine_comes_back_on_another(backed_up: Machine, place: Path) -> None:
+    """By the five lines, on a copy of its disk, with another number for postgres."""
+    lines = README.partition("\nA lost machine:")[2].partition("\nA dump")[0]
+    copy, own, timer = re.findall("`((?:install|chown|systemctl) [^`]*)`", lines)
+    until, since = ANSWERED.split("certbot certonly")
+    certified = re.match(r".*?\ncurl [^\n]*\n", since, re.DOTALL)
+    assert certified
+    steps = [
+        re.sub(r"\(umask .*?\nEND\n", f"{copy}\n", until, flags=re.DOTALL),
+        own,
+        "".join(BACKUP.splitlines(keepends=True)[:2]),
+        f"MOMENT=\n{RESTORE}",
+        f"cd /srv/cartsvc\ncertbot certonly{certified[0]}",
+        f"{timer}\n{WATCH}",
+    ]
+    bearer = mint(**token(), profileKey=str(PROFILE))
+    assert created(backed_up, bearer) == "200"
+    carts = "runuser -u postgres -- psql -Atd carts -c 'SELECT count(*) FROM carts_cart'"
+    before = backed_up.run(carts, check=True)
+    backed_up.run("runuser -u postgres -- pgbackrest --stanza=cartsvc check", check=True)
+    execute("cp", "-a", str(place / "backups"), str(place / "saved"))
+    with booted(place / "new", place / "debian", place / "saved") as new:
+        release(place / "new/root")
+        shutil.copy(place / "alone/root/etc/cartsvc.env", place / "new/root/root")
+        new.run('useradd -ru "$(stat -c %u /backup)" stranger', check=True)
+        began = time.monotonic()
+        new.run(UNATTENDED + "\n".join(steps) + "systemctl start issuer", check=True)
+        wait_until(lambda: is_ready(new))
+        print(f"\nback after {time.monotonic() - began:.0f} s")
+        assert new.run(carts, check=True) == before
+        assert created(new, bearer) == "200"
+        new.run("runuser -u postgres -- pgbackrest --stanza=cartsvc check", check=True)
+        assert new.run("systemctl is-active cartsvc-backup.timer") == "active\n"
 
 
 # What befalls the machine, and within how many seconds it calls.
