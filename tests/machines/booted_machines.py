@@ -18,6 +18,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from tests.support.callers import PROFILE
 from tests.support.programs import ROOT, children, program, wait_until
 from tests.support.tokens import mint, private_key, public_jwk
@@ -58,6 +60,15 @@ def blocks(page: str, section: str) -> list[str]:
     text = page.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
     found = re.findall("^( *)```sh\n(.*?)^ *```", text, re.MULTILINE | re.DOTALL)
     return [textwrap.dedent(block) for _, block in found]
+
+
+def values_up(prometheus: str) -> int:
+    """Return how many of `up` and `probe_success` this configuration has, where all are 1."""
+    jobs = yaml.safe_load(prometheus)["scrape_configs"]
+    # What is probed tells two things.
+    return sum(
+        len(job["static_configs"][0]["targets"]) * (2 if "params" in job else 1) for job in jobs
+    )
 
 
 def token() -> dict[str, Any]:

@@ -22,7 +22,16 @@ import pytest
 
 from cartsvc import __version__
 from tests.machines import mailbox
-from tests.machines.booted_machines import Machine, blocks, booted, debian, disk, execute, token
+from tests.machines.booted_machines import (
+    Machine,
+    blocks,
+    booted,
+    debian,
+    disk,
+    execute,
+    token,
+    values_up,
+)
 from tests.support import bodies
 from tests.support.callers import PROFILE
 from tests.support.programs import ROOT, copied, wait_until
@@ -373,7 +382,8 @@ def test_all_is_watched_and_what_befalls_the_machine_calls(watched: Machine) -> 
     """All faults at once, and with the shipped times."""
     ask = "curl -sG 127.0.0.1:9090/api/v1/query --data-urlencode 'query={}'"
     up = ask.format('{__name__=~"up|probe_success"} == 1')
-    wait_until(lambda: watched.run(up).count('"value"') == 9, 90)
+    wanted_up = values_up((ROOT / "cartsvc/deploy/prometheus.yml").read_text())
+    wait_until(lambda: watched.run(up).count('"value"') == wanted_up, 90)
 
     called: dict[str, int] = {}
 

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import pytest
-import yaml
 
-from tests.machines.booted_machines import LINK, execute
+from tests.machines.booted_machines import LINK, execute, values_up
 from tests.machines.campaign.recorded_caller import UNKNOWN
 from tests.machines.campaign.recorded_callers import RecordedCallers
 from tests.machines.three_machines import (
@@ -159,11 +158,7 @@ def test_what_befalls_three_machines_calls(machines: Machines) -> None:
     machines.say("front", watch)
     ask = "curl -sG 127.0.0.1:9090/api/v1/query --data-urlencode 'query={}'"
     up = ask.format('{__name__=~"up|probe_success"} == 1')
-    # What is probed tells two things.
-    wanted = sum(
-        len(job["static_configs"][0]["targets"]) * (2 if "params" in job else 1)
-        for job in yaml.safe_load(three)["scrape_configs"]
-    )
+    wanted = values_up(three)
     wait_until(lambda: machines.all["front"].run(up).count('"value"') == wanted, 300)
 
     def calling() -> set[str]:
