@@ -12,6 +12,8 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+import requests
+
 from tests.machines import mailbox
 from tests.machines.booted_machines import blocks
 from tests.support.certificates import make_certificate
@@ -30,6 +32,7 @@ from tests.support.programs import (
 [EXPORT] = re.findall(r"^export ((?:.*\\\n)*.*)", WATCH, re.MULTILINE)
 NAMES = dict(pair.split("=", 1) for pair in shlex.split(EXPORT.replace("\\\n", "")))
 [TRY] = re.findall(r"^ *(amtool alert add .*)$", WATCH, re.MULTILINE)
+RULES = (ROOT / "cartsvc/deploy/alerts.yml").read_text()
 SHIPPED = (ROOT / "cartsvc/deploy/alertmanager.yml").read_text()
 
 
@@ -92,6 +95,8 @@ def test_an_alert_is_mailed_and_the_watchdog_calls_each_minute(tmp_path: Path) -
         print(f"\nmailed after {time.monotonic() - began:.0f} s")
         wait_until(lambda: len(kept(calls)) == 2, 90)
         time.sleep(max(0, began + 95 - time.monotonic()))
+        [asked] = re.findall(r"alertmanager_\w+\{.*?\}", RULES)
+        assert f"{asked} 0\n" in requests.get(f"http://127.0.0.1:{port}/metrics", timeout=9).text
     first, second = kept(calls)
     assert (first["path"], first["status"], second["status"]) == ("/check", "firing", "firing")
     assert 50 < second["at"] - first["at"] < 90

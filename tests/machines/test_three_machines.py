@@ -162,7 +162,8 @@ def test_what_befalls_three_machines_calls(machines: Machines) -> None:
     wait_until(lambda: machines.all["front"].run(up).count('"value"') == wanted, 300)
 
     def calling() -> set[str]:
-        told = machines.all["front"].run("curl -s 127.0.0.1:9093/api/v2/alerts || echo []")
+        told = machines.all["front"].run("curl -s 127.0.0.1:9093/api/v2/alerts")
+        told = told or '[{"labels": {"alertname": "not reached"}}]'
         return {alert["labels"]["alertname"] for alert in json.loads(told)}
 
     def calls(alert: str) -> None:
@@ -171,8 +172,8 @@ def test_what_befalls_three_machines_calls(machines: Machines) -> None:
         print(f"{alert} after {time.monotonic() - began:.0f} s, beside {calling() - {alert}}")
 
     def is_silent() -> bool:
-        # The clock is that of the machine below, which may be anything.
-        return calling() - {"CartsvcClock"} == {"CartsvcWatchdog"}
+        # The clock is that of the machine below, which may be anything, and no mail arrives.
+        return calling() <= {"CartsvcClock", "CartsvcWatchdog"}
 
     wait_until(is_silent, 900)
     leader = machines.with_role("Leader")
