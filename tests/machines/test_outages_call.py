@@ -217,7 +217,7 @@ def test_a_site_and_its_watchers_that_are_down_call() -> None:
     assert "CartsvcUnwatched" in scrapes.fired(since=3 * FIVE_MINUTES)
 
 
-@pytest.mark.parametrize("connections", ["8192", "30"], ids=["of an address", "in all"])
+@pytest.mark.parametrize("connections", ["8192", "20"], ids=["of an address", "in all"])
 def test_requests_that_nginx_refuses_call(connections: str, tmp_path: Path) -> None:
     """An address has too many requests under way, or nginx has no connection left."""
     shutil.copy(ROOT / "cartsvc/deploy/cartsvc.mtail", tmp_path)
@@ -247,7 +247,7 @@ def test_requests_that_nginx_refuses_call(connections: str, tmp_path: Path) -> N
 
         send(HALF_A_BODY, 32)
         scrapes.take(FIVE_MINUTES, send)
-        assert ("not enough\n" in proxy.logs[1].read_text()) == (connections == "30")
+        assert ("not enough\n" in proxy.logs[1].read_text()) == (connections == "20")
     assert scrapes.fired(since=FIVE_MINUTES).keys() == {"CartsvcProxy"}
 
 
