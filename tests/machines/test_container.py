@@ -78,13 +78,12 @@ def test_compose_s_instances_are_found_again_where_they_were() -> None:
     published = [port for name in instances for port in COMPOSE["services"][name]["ports"]]
     asked = {each.rpartition(":")[0] for each in published}
     shipped = (DEPLOY / "prometheus.yml").read_text()
-    *_, own, ready, _, housekeeping = yaml.safe_load(shipped.replace("# -", "-"))["scrape_configs"]
-    (metrics,), (probed,) = own["static_configs"], ready["static_configs"]
-    targets = [urlsplit(target).netloc for target in probed["targets"]] + metrics["targets"]
-    assert asked == set(targets)
-    (done,) = housekeeping["static_configs"]
+    scraped = yaml.safe_load(shipped.replace("# -", "-"))["scrape_configs"]
+    jobs = {job["job_name"]: job["static_configs"][0]["targets"] for job in scraped}
+    probed = [urlsplit(target).netloc for target in jobs["cartsvc-ready"]]
+    assert asked == {*probed, *jobs["cartsvc"]}
     (port,) = COMPOSE["services"]["housekeeping"]["ports"]
-    assert done["targets"] == [f"{port.rpartition(':')[0]}/done"]
+    assert jobs["cartsvc-housekeeping"] == [f"{port.rpartition(':')[0]}/done"]
 
 
 # What an operator may lay there, as the papers and habit have it.
