@@ -1,13 +1,14 @@
 """The files for containers: what they say, and their commands without a container.
 
-No image can be pulled here. So the commands run as the Containerfile says: by a user without
-rights, on a file system that is read-only but for /tmp.
+Here, the commands run as the Containerfile says: by a user without rights, on a file system that is
+read-only but for /tmp. `test_compose.py` runs the containers.
 """
 
 import json
 import os
 import re
 import shlex
+import ssl
 import subprocess
 import sys
 from importlib import import_module
@@ -20,12 +21,14 @@ import yaml
 from django.conf import settings
 
 from cartsvc.serving.server import GRACEFUL_TIMEOUT_SECONDS
+from tests.machines.booted_machines import HOST, blocks
 from tests.support.clusters import private_cluster
 from tests.support.programs import ROOT, free_port, missing, program, running, wait_until
 
 DEPLOY = ROOT / "cartsvc/deploy"
 CONTAINERFILE = (DEPLOY / "Containerfile").read_text().replace("\\\n", "")
 COMPOSE = yaml.safe_load((DEPLOY / "compose.yml").read_text())
+PAGE = (DEPLOY / "README.md").read_text()
 KUBERNETES = list(yaml.safe_load_all((DEPLOY / "kubernetes.yml").read_text()))
 KINDS = {described["kind"]: described for described in KUBERNETES}
 USER = "10001"
@@ -129,6 +132,37 @@ def test_no_secret_gets_into_the_image_or_the_repository() -> None:
         assert not (DEPLOY / file).resolve().is_relative_to(build)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
+def test_the_page_s_commands_make_the_secrets(tmp_path: Path) -> None:
+    """Each of its own, of the user whom the service runs as, and for no other to read."""
+    folder = tmp_path / "cartsvc"
+    (commands,) = (block for block in blocks(PAGE, "Containers") if "secret()" in block)
+    here = commands.replace("/etc/cartsvc", str(folder)).replace("/var/www", str(tmp_path))
+    subprocess.run(["bash", "-eu"], input=f"SERVER_NAME={HOST}\n{here}", text=True, check=True)
+    made = {}
+    for name, secret in COMPOSE["secrets"].items():
+        assert secret["file"] == f"/etc/cartsvc/{name}"
+        described = (folder / name).stat()
+        assert (described.st_uid, f"{described.st_mode & 0o777:o}") == (int(USER), "400")
+        made[name] = (folder / name).read_text().strip()
+    services = COMPOSE["services"]
+    role = services["database"]["environment"]["POSTGRES_USER"]
+    url = urlsplit(made.pop("database_url"))
+    told = (url.scheme, url.username, url.hostname, url.path)
+    assert told == ("postgres", role, "database", f"/{role}")
+    assert url.password == made["database_password"]
+    assert len(set(made.values())) == 3
+    assert all(len(secret) >= 50 for secret in made.values())
+    assert not folder.stat().st_mode & 0o077
+    assert "/etc/cartsvc/certificates:/certificates:ro" in services["nginx"]["volumes"]
+    certificate, key = (
+        folder / "certificates" / Path(services["nginx"]["environment"][name]).name
+        for name in ("CERTIFICATE", "CERTIFICATE_KEY")
+    )
+    ssl.create_default_context().load_cert_chain(certificate, key)
+    assert not key.stat().st_mode & 0o077
+
+
 def test_whoever_supervises_the_service_starts_it_again() -> None:
     """It ends with an error when its workers cannot be replaced."""
     unit = (DEPLOY / "cartsvc@.service").read_text()
@@ -154,8 +188,7 @@ def test_kubernetes_takes_what_is_shipped() -> None:
     cron = KINDS["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
     assert KINDS["ConfigMap"]["immutable"]
     configuration = {"configMapRef": {"name": KINDS["ConfigMap"]["metadata"]["name"]}}
-    paper = (DEPLOY / "README.md").read_text()
-    (secret,) = re.findall(r"kubectl create secret generic (\S+)", paper)
+    (secret,) = re.findall(r"kubectl create secret generic (\S+)", PAGE)
     for each in (pod, job, cron):
         assert each["securityContext"]["runAsNonRoot"]
         assert each["enableServiceLinks"] is False
