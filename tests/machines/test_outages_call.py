@@ -219,7 +219,10 @@ def test_a_site_and_its_watchers_that_are_down_call() -> None:
 
 @pytest.mark.parametrize("connections", ["8192", "20"], ids=["of an address", "in all"])
 def test_requests_that_nginx_refuses_call(connections: str, tmp_path: Path) -> None:
-    """An address has too many requests under way, or nginx has no connection left."""
+    """An address has too many requests under way, or nginx has no connection left.
+
+    Half heads, which are none of the callers' requests, come beside them.
+    """
     shutil.copy(ROOT / "cartsvc/deploy/cartsvc.mtail", tmp_path)
     port = free_port()
     with (
@@ -243,6 +246,9 @@ def test_requests_that_nginx_refuses_call(connections: str, tmp_path: Path) -> N
             for _ in range(times):
                 with suppress(OSError):
                     kept.enter_context(proxy.raw(sent, address="127.0.0.2"))
+            for _ in range(150):
+                with suppress(OSError), connected(proxy.plain_port) as half:
+                    half.sendall(b"POST / HTTP/1.1\r\nHost")
             time.sleep(0.3)  # mtail reads four times a second
 
         send(HALF_A_BODY, 32)
