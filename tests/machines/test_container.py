@@ -59,6 +59,7 @@ def test_compose_says_what_the_image_the_service_and_nginx_want() -> None:
     # as often as it is said to, all at once.
     assert not any("depends_on" in service for service in services.values())
     assert [name for name, service in services.items() if "build" in service] == ["migrate"]
+    assert COMPOSE["x-service"]["extra_hosts"] == [f"database:{address('database')}"]
     for sources in re.findall(r"^COPY (.*) \S+$", CONTAINERFILE, re.MULTILINE):
         assert (ROOT / sources).exists()
     named = {name.removesuffix("_FILE") for name in COMPOSE["x-service"]["environment"]}
