@@ -183,6 +183,9 @@ def debian(root: Path, packages: list[str], *others: str) -> None:
     (root / "etc/hosts").write_text("127.0.0.1 localhost carts.example.com\n::1 localhost\n")
     (root / "usr/local/bin/certbot").write_text(CERTBOT)
     (root / "usr/local/bin/certbot").chmod(0o755)
+    drop_in = root / "etc/systemd/system/systemd-timesyncd.service.d"
+    drop_in.mkdir(parents=True)
+    (drop_in / "here.conf").write_text("[Unit]\nConditionVirtualization=\n")
     (root / "opt/issuer").mkdir()
     keys = {"keys": [public_jwk("RS256", kid="known")]}
     (root / "opt/issuer/jwks.json").write_text(json.dumps(keys))
