@@ -428,7 +428,10 @@ FAULTS = {
             "systemd-run -qu forgotten"
             " runuser -u postgres -- psql -c 'BEGIN; SELECT pg_sleep(1000)'",
             {"CartsvcTransaction": 780},
-            "systemctl stop forgotten",
+            # PostgreSQL sleeps on without its caller.
+            "systemctl stop forgotten\n"
+            'runuser -u postgres -- psql -c "SELECT pg_terminate_backend(pid)'
+            " FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT pg_sleep(1000)%'\"",
         ),
     ],
     "second": [
