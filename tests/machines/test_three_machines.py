@@ -1,6 +1,6 @@
 """Three machines, as their page makes them: a primary is lost, a release goes, a backup comes back.
 
-THREE_MACHINES=1 pytest tests/machines/test_three_machines.py -n 0 -s
+THREE_MACHINES=1 pytest tests/machines/test_three_machines.py -n 0 -p no:randomly -s
 """
 
 import json
