@@ -179,7 +179,16 @@ def test_a_row_that_somebody_holds(nodes: list[Cluster], server: Service) -> Non
 def test_a_shard_that_moves_keeps_what_was_acknowledged(
     nodes: list[Cluster], recorded: RecordedCallers
 ) -> None:
+    def wait_until_dropped() -> None:
+        """Wait for Citus, which drops what a shard has left some seconds later.
+
+        Until then the shard cannot go back, and nobody can drop the types of its columns.
+        """
+        left = "SELECT count(*) FROM pg_dist_cleanup"
+        wait_until(lambda: asked(nodes, left) == [(0,)], 90)
+
     def move() -> None:
+        wait_until_dropped()
         shard, port = shard_of(nodes, recorded.profile)
         target = next(worker.port for worker in nodes[1:] if worker.port != port)
         hosts = f"'127.0.0.1', {port}, '127.0.0.1', {target}"
@@ -187,6 +196,7 @@ def test_a_shard_that_moves_keeps_what_was_acknowledged(
         assert shard_of(nodes, recorded.profile) == (shard, target)
 
     recorded.run(4, [move, move])
+    wait_until_dropped()
 
 
 def test_the_service_on_a_worker(nodes: list[Cluster], server: Service) -> None:
