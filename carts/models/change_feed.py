@@ -69,7 +69,9 @@ def settled_until() -> datetime:
     A creation takes its moment at most REQUEST_SECONDS before it writes, a change under its lock.
     """
     oldest: datetime = connection.oldest_write()  # type: ignore[attr-defined] # of cartsvc.db
-    return oldest - timedelta(seconds=SETTLING_SECONDS)
+    moment = oldest - timedelta(seconds=SETTLING_SECONDS)
+    # Creations of a millisecond that is not over would come before the changes of it.
+    return moment - timedelta(microseconds=moment.microsecond % 1_000)
 
 
 def is_ahead(seen: PageCursor) -> bool:

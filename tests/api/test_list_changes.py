@@ -7,9 +7,11 @@ from uuid import UUID, uuid4
 
 import pytest
 from django.conf import settings
+from django.db import connections
 from django.utils import timezone
 
 from carts.models import Cart, change_feed
+from carts.models.manager import CartManager
 from carts.models.reads import PageCursor
 from carts.records import Closing
 from cartsvc.guids import first_key_at
@@ -185,6 +187,32 @@ def test_pages_of_any_size_hold_every_change_once(back_end: Api, limit: int) -> 
     for number in range(len(everything)):
         assert listed(back_end, after, limit=limit) == everything[number:]
         after = page(back_end, after=after, limit=1)["next"]
+
+
+def test_a_page_that_ends_within_a_millisecond_loses_no_creation(
+    back_end: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a creation, only the millisecond is known: it may still be to come."""
+    first = timezone.now().replace(microsecond=500_000) - timedelta(seconds=60)
+
+    def dated(microseconds: int) -> CartManager:
+        return Cart.objects.dated(first + timedelta(microseconds=microseconds))
+
+    keys = [UUID(int=first_key_at(first).int - (n << 80) + (7 << 76) + (2 << 62)) for n in (9, 0)]
+    for key, microseconds in zip(keys, (-9_000, 400), strict=True):
+        dated(microseconds).create_cart(key, uuid4(), new_cart())
+    dated(300).change_cart(keys[0], {"note": "x"})
+    told, after = list[Any](), "0"
+    for microseconds in range(0, 3_000, 100):
+        end = first + timedelta(microseconds=microseconds, seconds=change_feed.SETTLING_SECONDS)
+        monkeypatch.setattr(connections["default"], "oldest_write", lambda end=end: end)
+        data = page(back_end, after=after)
+        told, after = told + data["changes"], data["next"]
+    assert [(one["cartId"], one["version"]) for one in told] == [
+        (str(keys[0]), 1),
+        (str(keys[1]), 1),
+        (str(keys[0]), 2),
+    ]
 
 
 def test_tells_a_token_of_its_own_partner(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
