@@ -12,7 +12,8 @@ ATTEMPTS, SECONDS_BETWEEN_ATTEMPTS = 12, 5
 class Command(migrate.Command):
     """Django's own command, except that it waits: for the database, for another migration, a lock.
 
-    Who waits for a lock on a table lets nobody pass, so that wait is short, and begins anew.
+    Who waits for a lock on a table lets nobody pass, so that wait is short, and begins anew. A
+    database whose tables another first migration made is refused.
     """
 
     def execute(self, *args: Any, **options: Any) -> str | None:
